@@ -69,6 +69,11 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
+def a_second(rate: float, what: str) -> str:
+    """So many of a word in a second: "1 turn a second", "0.5 turns a second"."""
+    return f"{rate:g} {what}{'' if rate == 1 else 's'} a second"
+
+
 def cell(value: Any) -> str:
     """A value as text for a table; "-" if it is missing."""
     if value is None or value == "":

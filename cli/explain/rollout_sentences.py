@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from oarlock.cli.explain.sentences import Subject
-from oarlock.cli.tables import listed, span
+from oarlock.cli.tables import counted, listed, span
 from oarlock.controllers.deployment.decide import decide
 from oarlock.controllers.deployment.model import RECREATE, Deployment, DeploymentCondition
 from oarlock.controllers.deployment.plan import Plan, SizeWrite, Snapshot
@@ -68,7 +68,7 @@ class RolloutSubject(Subject):
     def sentences(self, kind: str) -> list[str]:
         obj, status = self.obj, self.obj.status
         said = [
-            f"{kind} {obj.key} asks for {obj.replicas} pods (resourceVersion {self.rv}); its status says"
+            f"{kind} {obj.key} asks for {counted(obj.replicas, 'pod')} (resourceVersion {self.rv}); its status says"
             f" {status.replicas} created, {status.updated} up to date, {status.ready} ready,"
             f" {status.available} available."
         ]

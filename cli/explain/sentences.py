@@ -13,7 +13,7 @@ from oarlock.broker.inspect import KeyView, ResourceView
 from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.explain.history_sentences import queued_sentences, turn_sentences
 from oarlock.cli.look.hearings import unheard
-from oarlock.cli.tables import listed, span
+from oarlock.cli.tables import counted, listed, span
 from oarlock.controllers.entries import Controller, PodController
 from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Plan, Surroundings
@@ -89,7 +89,7 @@ class Owner(Subject):
     def sentences(self, kind: str) -> list[str]:
         obj, status = self.obj, self.obj.status
         said = [
-            f"{kind} {obj.key} asks for {obj.replicas} pods and has {self.active} in the cache"
+            f"{kind} {obj.key} asks for {counted(obj.replicas, 'pod')} and has {self.active} in the cache"
             f" (resourceVersion {self.rv})"
             + (f", and {self.terminating} terminating" if self.terminating else "")
             + f"; its status says {status.replicas} created, {status.ready} ready, {status.available} available."
@@ -122,7 +122,8 @@ class OtherOwner(Subject):
     def sentences(self, kind: str) -> list[str]:
         leaving = sum(1 for pod in self.pods if pod.deleting_ms)
         said = [
-            f"{kind} {self.obj.key} has {len(self.pods) - leaving} pods in the cache (resourceVersion {self.rv})"
+            f"{kind} {self.obj.key} has {counted(len(self.pods) - leaving, 'pod')} in the cache"
+            f" (resourceVersion {self.rv})"
             + (f", and {leaving} terminating" if leaving else "")
             + "".join(f"; {heading}: {cell(self.obj)}" for heading, cell in self.controller.owners.columns.items())
             + "."
@@ -133,7 +134,7 @@ class OtherOwner(Subject):
         if plan.invalid:
             said.append(f"Nothing can be done about it: {plan.invalid}.")
         elif plan.writes:
-            said.append(f"A turn would create {len(plan.create)} pods and delete {len(plan.delete)}.")
+            said.append(f"A turn would create {counted(len(plan.create), 'pod')} and delete {len(plan.delete)}.")
         return said
 
     def _plan(self) -> Plan | None:

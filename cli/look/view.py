@@ -24,7 +24,7 @@ from oarlock.cli.options.options import Option, output_option, shards_option, st
 from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.options.setting_options import settings_in_force
 from oarlock.cli.problems import InputProblem, say
-from oarlock.cli.tables import span
+from oarlock.cli.tables import a_second, span
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.log_line import printable
 from oarlock.workers.process.shards import has_key, names, shard_of
@@ -233,6 +233,6 @@ def asked_pause_line(pause: Pause, now_ms: int) -> str:
         left = span(max(0, pause.until_ms - now_ms))
         what = f"{'parked' if pause.parked else 'paused'}: {pause.scope} for another {left},"
     if pause.rate_per_s is not None:
-        what = f"limited: {pause.scope.removeprefix('rate ')} to {pause.rate_per_s:g} turns a second"
+        what = f"limited: {pause.scope.removeprefix('rate ')} to {a_second(pause.rate_per_s, 'turn')}"
         why = why.partition(" ")[2]
     return printable(f"{what}{since}, by {pause.by or 'somebody'}{why and f': {why}'}")

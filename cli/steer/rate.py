@@ -9,6 +9,7 @@ from oarlock.cli.look.view import QueueName, Where, looking, where_options
 from oarlock.cli.problems import InputProblem, say
 from oarlock.cli.steer.pause import NOT_KEPT
 from oarlock.cli.steer.scopes import broker_of, by_option, is_kept, not_kept_option, reason_option
+from oarlock.cli.tables import a_second
 
 
 @click.command(
@@ -43,7 +44,7 @@ def rate(controller: str, per_s: str, reason: str, by: str, not_kept: bool, wher
                     broker.steer("resume", scope, note(by, "not kept"))
                 say([f"{controller} is not limited: {NOT_KEPT}; start an ingestor, or add --not-kept"])
                 return 1
-            click.echo(f"{views.of_shard(view)}{controller} is limited to {limit} turns a second")
+            click.echo(f"{views.of_shard(view)}{controller} is limited to {a_second(float(limit), 'turn')}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oarlock.cli.look.budget import budget_line
 from oarlock.cli.look.hearings import hearing_lines
 from oarlock.cli.look.view import asked_pause_line, paused_line
 from oarlock.cli.tables import span
@@ -13,7 +14,7 @@ Figures = dict[str, str]
 
 
 def fleet_figures(look: FleetLook, rates: Rates) -> Figures:
-    """The epoch, the age of the view (of the cache), workers, rates, memory of Redis."""
+    """The epoch, the age of the view (of the cache), workers, rates, the API budget if any, memory of Redis."""
     asked = f" ({len(look.api)} of {look.processes} processes)" if len(look.api) < look.processes else ""
     return {
         "epoch": _epochs(look),
@@ -22,6 +23,7 @@ def fleet_figures(look: FleetLook, rates: Rates) -> Figures:
         "turns/s": _rate(rates.turns),
         "API calls/s": _rate(rates.calls) + asked,
         "429s/s": _rate(rates.throttled),
+        **_budget(look),
         "Redis": _memory(look),
     }
 
@@ -69,6 +71,8 @@ def _problems(shard: ShardLook) -> list[str]:
         found.append("no turn begins yet: the epoch is new, and late writes are waited out")
     if shard.paused:
         found.append(paused_line(shard.paused))
+    if shard.budget is not None and (shard.budget.wait_ms or shard.budget.qps < shard.budget.qps_most):
+        found.append(budget_line(shard.budget))
     found += [asked_pause_line(pause, shard.now_ms) for pause in shard.pauses]
     if not shard.registered:
         found.append("no worker is registered; start some with `oarlock worker`")
@@ -90,6 +94,17 @@ def _epochs(look: FleetLook) -> str:
 
 def _sum(look: FleetLook, count: str) -> int:
     return sum(getattr(each, count) or 0 for each in look.shards)
+
+
+def _budget(look: FleetLook) -> Figures:
+    """Of all shards that have one, as each has its part of it."""
+    found = [each.budget for each in look.shards if each.budget is not None]
+    if not found:
+        return {}
+    said = f"{sum(each.qps for each in found):g} of {sum(each.qps_most for each in found):g}/s"
+    if most := sum(each.in_flight_most for each in found):
+        said += f", {sum(each.in_flight for each in found)} of {most} under way"
+    return {"API budget": said}
 
 
 def _rate(a_second: float | None) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from oarlock.broker.budget import BudgetView, LaneView
 from oarlock.broker.hearing import Hearing
 from oarlock.broker.history import Triggers
 from oarlock.broker.pauses import Pause
@@ -114,7 +115,8 @@ class ResourceLook:
 class ShardLook:
     """A shard's epoch and its Redis. ``began``: turns that began in this epoch; None where Redis (before 7) does not
     count. ``server``: what the server says of itself. ``unread``: what it would not tell. ``ingestors``: what each says
-    it hears. ``pauses``: those that people asked for, and rates; ``now_ms``: Redis's clock, for their ages.
+    it hears. ``pauses``: those that people asked for, and rates; ``now_ms``: Redis's clock, for their ages. ``budget``:
+    the API budget, if it has one.
     """
 
     shard: str
@@ -132,6 +134,7 @@ class ShardLook:
     ingestors: tuple[Hearing, ...] = ()
     pauses: tuple[Pause, ...] = ()
     now_ms: int = 0
+    budget: BudgetView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +183,8 @@ def plain(value: Any) -> Any:
     """A look, or a part of one, as JSON has it."""
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Triggers | Pause):
+    if isinstance(value, Triggers | Pause | LaneView):
         return value._asdict()
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
-    return dict(value) if isinstance(value, Mapping) else value
+    return {name: plain(each) for name, each in value.items()} if isinstance(value, Mapping) else value

@@ -85,13 +85,15 @@ class ShardReader:
         k = keys.Keys(figures.epoch, self.shard)
         self._unread = []
         queues = list(figures.queues)
-        time, info, hold, pauses, ingestors, holders, waiters, leases, *of_queues = self._ask(
+        time, info, hold, pauses, ingestors, budget, shares, holders, waiters, leases, *of_queues = self._ask(
             [
                 ("TIME",),
                 ("INFO",),
                 ("GET", k.of("hold")),
                 ("HGETALL", k.of("pauses")),
                 ("HGETALL", k.of("ingestors")),
+                ("HGETALL", k.of("budget")),
+                ("HGETALL", k.of("shares")),
                 ("HRANDFIELD", k.of("holders"), WORKERS_MAX, "WITHVALUES"),
                 ("ZRANGE", k.of("waiters"), 0, WORKERS_MAX - 1, "REV", "WITHSCORES"),
                 ("ZRANGE", k.of("leases"), 0, LOCKS_MAX - 1, "WITHSCORES"),
@@ -108,7 +110,9 @@ class ShardReader:
         server = {name: told[name] for name in SERVER_FACTS if name in told}
         hearings = rows.hearings(ingestors, now_ms)
         shard = _shard(figures, rows.text(hold), server, tuple(self._unread), hearings)
-        found = ShardRows(replace(shard, pauses=rows.pauses(pauses), now_ms=now_ms))
+        found = ShardRows(
+            replace(shard, pauses=rows.pauses(pauses), now_ms=now_ms, budget=rows.budget(budget, shares, now_ms))
+        )
         found.queues = [_queue(self.shard, name, numbers) for name, numbers in figures.queues.items()]
         found.resources = [
             ResourceLook(self.shard, name, figures.objects.get(name), int(age_s * 1_000))

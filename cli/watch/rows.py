@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from oarlock.broker.budget import BudgetView, view_of
 from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import Queued, Triggers, past_turns
 from oarlock.broker.inspect import LockView, backlog_keys, lock_view, queued_keys
@@ -229,6 +230,11 @@ def pauses(flat: Any) -> tuple[Pause, ...]:
     """What people have paused, the longest first."""
     found = [Pause.parse(scope, told) for scope, told in _texts(flat).items()]
     return tuple(sorted(found, key=lambda each: (each.since_ms, each.scope)))
+
+
+def budget(kept: Any, shares: Any, now_ms: int) -> BudgetView | None:
+    """The API budget; None where there is none."""
+    return view_of(_texts(kept), _texts(shares), now_ms)
 
 
 def writes_in(expectations: Any) -> int:

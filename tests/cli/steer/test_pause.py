@@ -104,9 +104,9 @@ def test_a_user_that_may_only_look_may_not_pause(server: EmbeddedRedis, broker: 
 @pytest.mark.usefixtures("kept")
 def test_a_rate_at_run_time(server: EmbeddedRedis, broker: RedisBroker) -> None:
     assert oarlock(server, "rate", QUEUE, "1", "--by", "me", "--reason", "slow") == (
-        "replicaset is limited to 1 turns a second\n"
+        "replicaset is limited to 1 turn a second\n"
     )
-    assert oarlock(server, "pause").startswith("limited: replicaset to 1 turns a second since ")
+    assert oarlock(server, "pause").startswith("limited: replicaset to 1 turn a second since ")
     assert len(claimed(broker)) == 1
     assert claimed(broker) is Idle.LIMITED
     assert "limit rate replicaset: by=me rate=1 slow" in oarlock(server, "audit")

@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 import redis
 
+from oarlock.broker.budget import BudgetLimits, Report
 from oarlock.broker.connection.client import connect
 from oarlock.broker.history import Triggers
 from oarlock.broker.inspect import raw_answers
 from oarlock.broker.keys import Keys
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, Entry, Finish, Verdict
+from oarlock.cli.look.budget import budget_facts
+from oarlock.cli.top.heading import fleet_figures, problems_of
 from oarlock.cli.watch import reader
-from oarlock.cli.watch.fleet_look import FleetLook
+from oarlock.cli.watch.fleet_look import FleetLook, plain
 from oarlock.cli.watch.fleet_watch import FleetWatch
+from oarlock.cli.watch.rates import Rates
 from oarlock.cli.watch.reader import ShardReader
 from oarlock.cli.watch.tracebacks import traceback_of
 from oarlock.controllers.registry import CONTROLLERS, all_queues
@@ -225,3 +229,25 @@ def test_few_of_many_held_keys_are_read(server: EmbeddedRedis, broker: RedisBrok
     found = look(server)
     assert len(found.keys) == reader.HELD_MAX
     assert found.total("held") == 120
+
+
+def test_the_api_budget_is_read_and_told(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    (shard,) = look(server).shards
+    assert shard.budget is None
+    limits = BudgetLimits(most=100_000, least=1_000, flights=50)
+    broker.budget(limits, [Report("w-1", under_way=12, flights=20, wants={QUEUE: 90_000})], lease_ms=600_000)
+    found = look(server)
+    (shard,) = found.shards
+    assert shard.budget is not None
+    assert (shard.budget.qps, shard.budget.in_flight, shard.budget.in_flight_most) == (100.0, 12, 50)
+    assert fleet_figures(found, Rates())["API budget"] == "100 of 100/s, 12 of 50 under way"
+    assert problems_of(found) == []
+    assert plain(found)["shards"][0]["budget"] == budget_facts(shard.budget)
+
+
+def test_why_the_api_budget_was_cut_stands_with_what_is_wrong(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    limits = BudgetLimits(most=100_000, least=1_000)
+    broker.budget(limits, [Report("w-1", refused=3, wants={QUEUE: 90_000})], lease_ms=600_000)
+    (said,) = problems_of(look(server))
+    assert said.startswith("API budget: ")
+    assert "the API server answered 429" in said

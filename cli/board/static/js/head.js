@@ -7,6 +7,7 @@ const TITLES = {
   epoch: "One life of the data in Redis, and its phase",
   view: "The age of the cache: since an ingestor confirmed it, of the oldest resource",
   "turns/s": "Turns that began",
+  "API budget": "Requests a second that all workers together may make now, and at most",
   "429s/s": "Requests that the API server throttled",
   failing: "Keys whose last turn failed",
   parked: "Keys that crash their workers",
