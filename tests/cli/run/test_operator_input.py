@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,12 @@ from tests.cli.cli_helpers import call, problems
 
 SITE = ROOT / "tests" / "sdk" / "website.py"
 NO_REDIS = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(autouse=True)
+def no_other_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An `oarlock up` that its user has running would be asked, and would be said to be so."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture(autouse=True)
