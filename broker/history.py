@@ -18,8 +18,8 @@ _TURN = re.compile(rf"(.*?) < (?:([a-z]+) )?{_N}(?:x{_N})? {_N}\+{_N} {_N}/(\S*)
 
 
 class Triggers(NamedTuple):
-    """How many events queued a key while it waited, and the first and the last of them. A turn that has ended keeps the
-    first alone: the last is "".
+    """How many events queued a key while it waited, the first of them, and of the others the last in the most urgent
+    lane. A turn that has ended keeps the first alone: the last is "".
 
     A trigger is "set RESOURCE/ID" or "del RESOURCE/ID" (the object was written, or went), "list RESOURCE" (its objects
     were listed anew), "read RESOURCE" (the cache has passed a write of its own), "due" (its time had come), "parked"

@@ -47,10 +47,10 @@ TABLE: tuple[KeySpec, ...] = (
         "<queue>:backlog",
         "zset",
         "while the front is full",
-        "the queued keys behind the front -> round, and ms it came at (its last 8 digits)",
+        "the queued keys behind the front -> 4 * round + lane, and ms it came at (its last 8 digits)",
     ),
     KeySpec("<queue>:passed", "string", "epoch", "how many keys workers have taken from the backlog"),
-    KeySpec("<queue>:rounds", "zset", "while the front is full", "namespace -> round of the next key it adds"),
+    KeySpec("<queue>:rounds", "zset", "while the front is full", "lane and namespace -> round of the next key it adds"),
     KeySpec(
         "<queue>:state", "hash", "epoch", "key -> queued | running | running+ | parked | held, why; absent is idle"
     ),

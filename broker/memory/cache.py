@@ -67,8 +67,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         return Ingested("NEEDLIST")
     if newer(from_rv, mark):
         return Ingested("GAP", mark)
-    gen, added, skipped, logged = generation(state, resource), 0, 0, False
-    objects, told = state.objects.setdefault((resource, gen), {}), []
+    gen, skipped, logged = generation(state, resource), 0, False
+    objects, wakings = state.objects.setdefault((resource, gen), {}), list[tuple[str, str, int]]()
     for at, event in enumerate(events):
         if not newer(event.rv, mark):
             skipped += 1
@@ -83,8 +83,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             was = old.wakes if old is not None else ""
             woken = was.split() + (new.wakes.split() if new.wakes != was else [])
             trigger = f"{'del' if event.blob is None else 'set'} {resource}/{event.id}"
-            added += sum(state.add(*split(task), trigger, now) for task in woken)
-            told += [(task, state.queued_since_ms(*split(task)), at) for task in woken]
+            wakings += [(task, trigger, at) for task in woken]
             if changes.mirrored(old) or (event.blob is not None and changes.mirrored(new)):
                 changes.log(state, resource, gen, event.id)
                 logged = True
@@ -97,6 +96,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             objects[event.id] = new
             put_apart(state, resource, gen, event)
         drop_apart(state, resource, gen, old)
+    added = state.add_all([(task, trigger) for task, trigger, _ in wakings], now)
+    told = tuple((task, state.queued_since_ms(*split(task)), at) for task, _, at in wakings)
     if logged:
         changes.trim(state, resource, gen)
     if newer(to_rv, mark):
@@ -106,7 +107,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         state.watermark_at[resource] = now
     if newer(to_rv, mark):
         state.watermark[resource] = to_rv
-    return Ingested("OK", to_rv, added, skipped, tuple(told))
+    return Ingested("OK", to_rv, added, skipped, told)
 
 
 def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence[Event], lock_ms: int) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from oarlock.broker.expectations import BACK_OFF, NOTES
 from oarlock.broker.memory.budget import BudgetState
+from oarlock.broker.memory.lanes import first_why, lane_of_why, with_trigger
 from oarlock.broker.values import Cached
 
 EXPECTATIONS_TTL_MS = 300_000
@@ -22,9 +23,10 @@ CLOCK_JUMP_MS = 3_000
 SILENT_MS = 60_000
 CAP_PAGE = 2_000
 WAITER_MS = 1_500
-TRIGGER_BYTES_MAX = 160
 FRONT = 32
+STEPS = (1, 1, 4)
 SCALE = 100_000_000
+ROUND = 4 * SCALE
 
 
 def split(task: str) -> tuple[str, str]:
@@ -105,13 +107,17 @@ class QueueState:
         return len(self.stream) + len(self.backlog)
 
     def line_up(self, key: str, now: int) -> None:
-        """Into the backlog: of each namespace one key a round."""
+        """Into the backlog, or forward in it: the next place of its namespace in its lane."""
         if not self.backlog:
             self.rounds.clear()
-        namespace, served = key.rpartition("/")[0], min(self.backlog.values(), default=0) // SCALE
-        place = max(served, self.rounds.get(namespace, 0))
-        self.rounds[namespace] = place + 1
-        self.backlog[key] = place * SCALE + now % SCALE
+        lane = lane_of_why(key, self.why[key])
+        name, served = f"{lane} {key.rpartition('/')[0]}", min(self.backlog.values(), default=0) // ROUND
+        latest = served + (len(self.backlog) + 1) * STEPS[lane]
+        round_ = min(max(served, self.rounds.get(name, 0)), latest)
+        place = round_ * ROUND + lane * SCALE + now % SCALE
+        if place < self.backlog.get(key, math.inf):
+            self.rounds[name] = round_ + STEPS[lane]
+            self.backlog[key] = place
 
     def first(self, count: int) -> list[str]:
         """The next keys. They stay where they are."""
@@ -124,7 +130,7 @@ class QueueState:
         self.stream = self.stream[len(keys) - len(places) :]
         self.passed += len(places)
         if places:
-            self.rounds = {name: place for name, place in self.rounds.items() if place > places[-1] // SCALE}
+            self.rounds = {name: next_ for name, next_ in self.rounds.items() if next_ > places[-1] // ROUND}
 
     def expected(self, key: str, now_ms: int) -> ExpectHash | None:
         """The expectations of a key, unless their time is over."""
@@ -196,6 +202,8 @@ class EpochState:
     pause_reason: str = ""
     """Why no turn begins."""
     registered: set[str] = field(default_factory=set)
+    front: int = FRONT
+    """How many keys the front of a queue takes."""
     queues: dict[str, QueueState] = field(default_factory=dict)
     leases: dict[str, int] = field(default_factory=dict)
     holders: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -257,34 +265,45 @@ class EpochState:
 
     def append(self, queue: str, key: str, now: int) -> None:
         q = self.queue(queue)
-        if q.backlog or len(q.stream) >= FRONT:
+        if q.backlog or len(q.stream) >= self.front:
             q.line_up(key, now)
         else:
             q.stream.append(key)
         q.state[key] = "queued"
 
-    def because(self, queue: str, key: str, trigger: str, now: int) -> None:
-        """Note what queues a key: since when, how many triggers, the first, the last."""
-        whys, trigger = self.queue(queue).why, trigger[:TRIGGER_BYTES_MAX]
-        if key not in whys:
-            whys[key] = f"{now} 1 {trigger}"
-        else:
-            since_ms, count, triggers = whys[key].split(" ", 2)
-            whys[key] = f"{since_ms} {int(count) + 1} {triggers.split(',')[0]}, {trigger}"
+    def because(self, queue: str, key: str, trigger: str, now: int) -> bool:
+        """Note what queues a key: since when, how many triggers, the first, the last of the most urgent. Returns
+        whether its lane is a more urgent one now.
+        """
+        whys = self.queue(queue).why
+        was = whys.get(key)
+        whys[key] = first_why(trigger, now) if was is None else with_trigger(key, was, trigger)
+        return was is not None and lane_of_why(key, whys[key]) < lane_of_why(key, was)
 
     def queued_since_ms(self, queue: str, key: str) -> int:
         """Since when a key is queued for its next turn."""
         return int(self.queue(queue).why[key].partition(" ")[0])
 
     def add(self, queue: str, key: str, trigger: str, now: int) -> int:
-        state = self.queue(queue).state
-        self.because(queue, key, trigger, now)
-        if key not in state:
-            self.append(queue, key, now)
-            return 1
-        if state[key] == "running":
-            state[key] = "running+"
-        return 0
+        return self.add_all([(f"{queue}:{key}", trigger)], now)
+
+    def add_all(self, woken: Sequence[tuple[str, str]], now: int) -> int:
+        """Tasks with their triggers. All triggers are noted before a key gets its place."""
+        more_urgent: dict[str, bool] = {}
+        for task, trigger in woken:
+            more_urgent[task] = self.because(*split(task), trigger, now) or more_urgent.get(task, False)
+        added = 0
+        for task, moves in more_urgent.items():
+            queue, key = split(task)
+            q = self.queue(queue)
+            if key not in q.state:
+                self.append(queue, key, now)
+                added += 1
+            elif q.state[key] == "running":
+                q.state[key] = "running+"
+            elif moves and key in q.backlog:
+                q.line_up(key, now)
+        return added
 
     def add_after(self, queue: str, key: str, delay_ms: int, now: int) -> int:
         if delay_ms <= 0:

@@ -62,14 +62,16 @@ def reached(name: str) -> str:
 
 
 def parts_called(name: str) -> set[str]:
-    """Names of the parts of which the script, or a part it reaches, calls a function or reads a constant."""
+    """Names of the parts of which the script, or a part it reaches, calls a function or reads a constant; and of those
+    that such a part includes.
+    """
     text = re.sub(r"local function \w+\(", "", reached(name))
     found = set()
     for part in script_texts.parts_of(name):
         own = functions(f"lib/{part}")
         called = any(re.search(rf"\b{function}\(", text) for function in own if function)
         if called or any(constant in text for constant in re.findall(r"^local ([A-Z_]+) =", own[""], re.MULTILINE)):
-            found.add(part)
+            found |= {part, *script_texts.parts_of(f"lib/{part}")}
     return found
 
 

@@ -105,6 +105,9 @@ events = st.lists(
     ),
     max_size=4,
 )
+triggers = st.sampled_from(
+    ("asked", "due", "list replicasets", "set replicasets/ns/a", "del pods/other/f7", "lost w-1 5")
+)
 budget_reports = st.builds(
     Report,
     st.sampled_from((*HOLDERS, "nobody")),
@@ -291,16 +294,20 @@ class Twins(RuleBasedStateMachine):
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 
-    @rule(queue=queues, names=st.lists(keys, max_size=4), unpark=st.booleans())
-    def add(self, queue: str, names: list[str], unpark: bool) -> None:
-        self.both(lambda broker: broker.add(queue, names, unpark=unpark))
+    @rule(queue=queues, names=st.lists(keys, max_size=4), unpark=st.booleans(), why=triggers)
+    def add(self, queue: str, names: list[str], unpark: bool, why: str = "asked") -> None:
+        self.both(lambda broker: broker.add(queue, names, unpark=unpark, why=why))
 
-    @rule(queue=queues, namespaces=st.lists(st.sampled_from(("ns", "other", "third")), min_size=1, max_size=3))
-    def flood(self, queue: str, namespaces: list[str]) -> None:
-        """More than the front takes."""
+    @rule(
+        queue=queues,
+        namespaces=st.lists(st.sampled_from(("ns", "other", "third")), min_size=1, max_size=3),
+        why=triggers,
+    )
+    def flood(self, queue: str, namespaces: list[str], why: str) -> None:
+        """More than the front takes. Some of its keys are there, in any lane."""
         for namespace in namespaces:
-            names = [f"{namespace}/f{number}" for number in range(20)]
-            self.both(lambda broker, names=names: broker.add(queue, names))
+            names = [f"{namespace}/{name}" for name in ("a", "b", *(f"f{number}" for number in range(20)))]
+            self.both(lambda broker, names=names: broker.add(queue, names, why=why))
 
     @rule(queue=queues, key=keys, delay_ms=delays)
     def add_after(self, queue: str, key: str, delay_ms: int) -> None:

@@ -244,7 +244,8 @@ local function lose_turn(queue, key, was, holder, lock, ended, now)
   local since = string.match(lock or '', ' nonce=%S+ (.*)$') or ''
   if lock then end_turn(queue, key, was, holder, since, 'lost', ended, now) end
   local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
-  return with_trigger(why, 'lost ' .. holder .. ' ' .. (string.match(since, '^since_ms=(%d+)') or number(now)), now)
+  why = with_trigger(key, why, 'lost ' .. holder .. ' ' .. (string.match(since, '^since_ms=(%d+)') or number(now)), now)
+  return why
 end
 
 -- Write down the turns that have ended. What was written longest ago goes first where a fleet has too much of it.

@@ -63,7 +63,8 @@ local function return_some(scopes, queue, cursor, count, now)
       local state, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
       redis.call('SREM', held, key) -- first: a removal may run when memory is full
       if state == 'held' then
-        append(queue, key, with_trigger(why, 'resumed', now))
+        why = with_trigger(key, why, 'resumed', now)
+        append(queue, key, why)
         added = added + 1
       end
     end

@@ -1,5 +1,6 @@
--- The states of a key and the moves between them. A key without a state is idle. Behind the word stands, for people, what queued it since
--- its last claim: "since_ms count first[, last]". That decides nothing.
+-- include: lanes
+-- The states of a key and the moves between them. A key without a state is idle. Behind the word stands what queued it since its last claim:
+-- for people, and for its lane.
 
 -- Each token on the wake list lets one waiting worker go. There are never more tokens than waiters, so an idle fleet stays idle.
 local function wake(count, now)
@@ -33,54 +34,47 @@ local function values_of(hash, keys)
   return redis.call('HLEN', hash) > 0 and redis.call('HMGET', hash, unpack(keys)) or {}
 end
 
--- What queued a key: one trigger, and one more. The same trigger often queues many keys in a row.
-local TRIGGER_BYTES_MAX = 160
-local last_trigger, last_why
-local function first_why(trigger, now)
-  if trigger ~= last_trigger then
-    last_trigger, last_why = trigger, number(now) .. ' 1 ' .. string.sub(trigger, 1, TRIGGER_BYTES_MAX)
-  end
-  return last_why
-end
-local function with_trigger(why, trigger, now, triggers)
-  local since, count, first = string.match(why, '^(%d+) (%d+) ([^,]+)')
-  if not since then return first_why(trigger, now) end
-  return since .. ' ' .. number(count + (triggers or 1)) .. ' ' .. first .. ', ' .. string.sub(trigger, 1, TRIGGER_BYTES_MAX)
-end
-
 local function split_state(text) return string.match(text or '', '^(%S*) ?(.*)$') end
 
 -- The stream is the front of a queue: first come, first served. A key that comes while the front is full, or while others wait, waits in
--- the backlog. There each namespace has one key a round. A claim takes from the backlog what it does not find in the front.
+-- the backlog. There each lane of a namespace has one key in so many rounds. A claim takes from the backlog what it does not find in the
+-- front. A key's place is fixed when it comes, so nobody starves.
 local FRONT = 32
-local SCALE = 100000000 -- a place in the backlog is the round, and eight digits of the ms at which the key came: they order a round
+local STEPS = {[0] = 1, 1, 4} -- rounds from one key to the next of the same namespace, by lane
+-- A place is the round, the lane, and eight digits of the ms at which the key came.
+local SCALE = 100000000
+local ROUND = 4 * SCALE
 
--- Of a queue, once a script: how many keys its front takes yet, and the round that is served. Scripts that append remove nothing.
+-- Of a queue, once a script: how many keys its front takes yet, how many wait, and the round that is served. Scripts that append remove nothing.
 local fronts = {}
 local function front_of(queue)
   local front = fronts[queue]
   if not front then
     local first = redis.call('ZRANGE', base .. queue .. ':backlog', 0, 0, 'WITHSCORES')[2]
-    front = {first = first, round = first and math.floor(first / SCALE) or 0, room = 0}
-    if not first then front.room = FRONT - redis.call('XLEN', base .. queue .. ':stream') end
+    front = {first = first, round = first and math.floor(first / ROUND) or 0, room = 0, waiting = 0, next = {}}
+    if first then front.waiting = redis.call('ZCARD', base .. queue .. ':backlog')
+    else front.room = FRONT - redis.call('XLEN', base .. queue .. ':stream') end
     fronts[queue] = front
   end
   return front
 end
 
--- A namespace whose keys wait has its next key one round later; any other has one in the round that is served.
-local function line_up(queue, key, front)
-  local rounds, namespace = base .. queue .. ':rounds', string.match(key, '^(.*)/') or ''
+-- Give a key the next place of its namespace in the lane, if it is before the place that it has. That is some rounds after the last one, or
+-- in the round that is served. Keys that moved up leave places empty: a key waits for no more places than there are keys that wait.
+local function line_up(queue, key, lane, front, place_now)
+  local rounds, mine = base .. queue .. ':rounds', lane .. ' ' .. (string.match(key, '^(.*)/') or '')
   if not front.at then
     if not front.first then redis.call('DEL', rounds) end -- nobody waited: the rounds begin anew
     front.at = now_ms() % SCALE
   end
-  local round = tonumber(redis.call('ZINCRBY', rounds, 1, namespace)) - 1
-  if round < front.round then
-    round = front.round
-    redis.call('ZADD', rounds, number(round + 1), namespace)
-  end
-  redis.call('ZADD', base .. queue .. ':backlog', number(round * SCALE + front.at), key)
+  local round = front.next[mine] or tonumber(redis.call('ZSCORE', rounds, mine) or 0)
+  round = math.min(math.max(round, front.round), front.round + (front.waiting + 1) * STEPS[lane])
+  local place = round * ROUND + lane * SCALE + front.at
+  if place_now and place >= place_now then return end
+  front.next[mine] = round + STEPS[lane]
+  if not place_now then front.waiting = front.waiting + 1 end
+  redis.call('ZADD', rounds, number(front.next[mine]), mine)
+  redis.call('ZADD', base .. queue .. ':backlog', number(place), key)
 end
 
 -- The only place where a key enters a queue. The caller knows that it is not there yet.
@@ -90,9 +84,17 @@ local function append(queue, key, why)
     front.room = front.room - 1
     redis.call('XADD', base .. queue .. ':stream', '*', 'key', key)
   else
-    line_up(queue, key, front)
+    line_up(queue, key, lane_of_why(key, why), front)
   end
   redis.call('HSET', base .. queue .. ':state', key, 'queued ' .. why)
+end
+
+-- A key that is queued is asked for in a more urgent lane.
+local function move_up(queue, key, why)
+  local front = front_of(queue)
+  if not (front.first or front.at) then return end -- nobody waits
+  local place = redis.call('ZSCORE', base .. queue .. ':backlog', key)
+  if place then line_up(queue, key, lane_of_why(key, why), front, tonumber(place)) end
 end
 
 -- The next entries of a queue, at most so many: {id in the stream, or false, {'key', key}, place in the backlog}. They stay where they are.
@@ -106,10 +108,10 @@ local function next_entries(queue, count)
   return entries
 end
 
--- Keys leave the backlog for a worker. What a namespace had up to the round that is served puts it behind nobody any more.
+-- Keys leave the backlog for a worker. What a lane had up to the round that is served puts it behind nobody any more.
 local function leave_backlog(queue, keys, last_place)
   redis.call('ZREM', base .. queue .. ':backlog', unpack(keys))
-  redis.call('ZREMRANGEBYSCORE', base .. queue .. ':rounds', '-inf', number(math.floor(last_place / SCALE)))
+  redis.call('ZREMRANGEBYSCORE', base .. queue .. ':rounds', '-inf', number(math.floor(last_place / ROUND)))
   redis.pcall('INCRBY', base .. queue .. ':passed', #keys) -- for people alone: whatever stands there ends no epoch
 end
 
@@ -137,15 +139,18 @@ local function add(queue, key, trigger, now)
     return 1, first
   end
   local state, why = asked_for(text)
-  why = with_trigger(why, trigger, now)
+  local more_urgent
+  why, more_urgent = with_trigger(key, why, trigger, now)
   redis.call('HSET', states, key, state .. why)
+  if more_urgent and state == 'queued ' then move_up(queue, key, why) end
   return 0, why
 end
 
 -- A key that was parked is queued. The caller takes it out of the parked.
 local function unpark(queue, key, trigger, now)
   local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
-  append(queue, key, with_trigger(why, trigger, now))
+  why = with_trigger(key, why, trigger, now)
+  append(queue, key, why)
   return 1
 end
 

@@ -3,10 +3,11 @@
 local function note_waking(wakings, task, trigger)
   local waking = wakings[task]
   if waking then
-    waking.last, waking.more = trigger, waking.more + 1
+    if not waking.last or lane_of(waking.key, trigger) <= lane_of(waking.key, waking.last) then waking.last = trigger end
+    waking.more = waking.more + 1
     return
   end
-  waking = {first = trigger, last = trigger, more = 0}
+  waking = {first = trigger, more = 0}
   waking.queue, waking.key = split(task)
   wakings[task], wakings[#wakings + 1] = waking, waking
 end
@@ -25,12 +26,19 @@ local function add_all(wakings, now)
       for i, text in ipairs(redis.call('HMGET', states, unpack(of.keys, at, last))) do of[at + i - 1].text = text end
     end
     for _, waking in ipairs(of) do
-      local state, why, more = nil, '', waking.more
+      local key, last, more, state, why, more_urgent = waking.key, waking.last, waking.more, nil, '', false
       if waking.text then state, why = asked_for(waking.text) end
-      if why ~= '' then more = more + 1 else why = first_why(waking.first, now) end -- a running key that nothing asked for has none
-      waking.why = more > 0 and with_trigger(why, waking.last, now, more) or why
+      if why == '' then -- a running key that nothing asked for has none
+        why = first_why(waking.first, now)
+      else
+        if not last or lane_of(key, last) > lane_of(key, waking.first) then last = waking.first end
+        more = more + 1
+      end
+      if more > 0 then why, more_urgent = with_trigger(key, why, last, now, more) end
+      waking.why = why
       if state then
-        sets[#sets + 1], sets[#sets + 2] = waking.key, state .. waking.why
+        if more_urgent and state == 'queued ' then move_up(queue, key, why) end
+        sets[#sets + 1], sets[#sets + 2] = key, state .. why
       else
         append(queue, waking.key, waking.why)
         added = added + 1

@@ -1,0 +1,225 @@
+"""Lanes: what people ask for comes before what follows from it, and that before what is merely looked at again."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oarlock.broker.inspect import Queued
+from oarlock.broker.memory.state import FRONT, STEPS
+from oarlock.broker.values import Batch, Event
+from tests.broker import broker_state
+from tests.broker.broker_cases import QUEUE, Case, MemoryCase, claim, claim_reply, finish, opened
+
+TRIGGERS = ("asked", "due", "list replicasets")
+"""One of each lane."""
+
+
+def filled(case: Case) -> Case:
+    """The front is full, of keys that are claimed first."""
+    case = opened(case)
+    case.worker.add(QUEUE, [f"front/{number}" for number in range(FRONT)])
+    return case
+
+
+def served(case: Case, keys_max: int) -> list[str]:
+    claims = claim(case, keys_max=keys_max)
+    for one in claims:
+        finish(case, one)
+    return [one.key for one in claims]
+
+
+def behind_the_front(case: Case, keys_max: int) -> list[str]:
+    assert len(served(case, FRONT)) == FRONT
+    return served(case, keys_max)
+
+
+def many(case: Case, namespace: str, lane: int, count: int) -> None:
+    case.worker.add(QUEUE, [f"{namespace}/{lane}-{number:05}" for number in range(count)], why=TRIGGERS[lane])
+
+
+def lane_of(key: str) -> int:
+    return int(key.partition("/")[2][0])
+
+
+def test_what_people_ask_for_is_before_a_resync(queue_case: Case) -> None:
+    case = filled(queue_case)
+    many(case, "a", 2, 300)
+    case.advance(50)
+    many(case, "a", 0, 1)
+    assert behind_the_front(case, 2) == ["a/0-00000", "a/2-00000"]
+
+
+def test_it_is_before_the_resync_of_many_namespaces(queue_case: Case) -> None:
+    case = filled(queue_case)
+    for number in range(60):
+        many(case, f"team-{number:02}", 2, 3)
+    case.advance(50)
+    many(case, "team-07", 0, 1)
+    many(case, "team-08", 1, 1)
+    assert behind_the_front(case, 3) == ["team-07/0-00000", "team-08/1-00000", "team-00/2-00000"]
+
+
+def test_every_lane_has_its_share(queue_case: Case) -> None:
+    case = filled(queue_case)
+    for lane in (2, 1, 0):
+        many(case, "a", lane, 100)
+    order = behind_the_front(case, 2 * (4 + 4 + 1))
+    assert Counter(map(lane_of, order)) == {0: 8, 1: 8, 2: 2}
+    for lane in range(3):
+        mine = [key for key in order if lane_of(key) == lane]
+        assert mine == sorted(mine), "first come, first served"
+
+
+def test_a_resync_does_not_starve_under_a_flood_that_never_ends(queue_case: Case) -> None:
+    case = filled(queue_case)
+    many(case, "a", 0, 40)
+    case.worker.add(QUEUE, ["b/2-resync"], why=TRIGGERS[2])
+    order = behind_the_front(case, 4)
+    assert "b/2-resync" in order, "its namespace had nothing, so it is in the round that is served"
+    case.worker.add(QUEUE, ["b/2-again"], why=TRIGGERS[2])
+    for number in range(6):
+        case.worker.add(QUEUE, [f"a/0-late-{number}"])
+        order += served(case, 1)
+    assert "b/2-again" in order, "four rounds later"
+
+
+@pytest.mark.parametrize("trigger", ["asked", f"set {QUEUE}s/a/2-00250", f"del {QUEUE}s/a/2-00250"])
+def test_a_key_that_is_asked_for_moves_up(queue_case: Case, trigger: str) -> None:
+    case = filled(queue_case)
+    many(case, "a", 2, 300)
+    case.worker.add(QUEUE, ["a/2-00250"], why=trigger)
+    case.worker.add(QUEUE, ["a/2-00250"], why=trigger)
+    assert broker_state.problems(case.state()) == []
+    assert behind_the_front(case, 2) == ["a/2-00250", "a/2-00000"]
+    assert len(behind := served(case, 400)) == 298, behind
+
+
+def test_it_moves_up_lane_by_lane_and_never_down(queue_case: Case) -> None:
+    case = filled(queue_case)
+    many(case, "a", 2, 30)
+    many(case, "a", 1, 9)
+    key, places = "a/2-00029", []
+    for trigger in ("list replicasets", "set pods/a/p", "list pods", "asked", "due", "list replicasets"):
+        case.worker.add(QUEUE, [key], why=trigger)
+        places.append(broker_state.queued(case.state(), QUEUE).index(key) - FRONT)
+    assert places == [38, 12, 12, 0, 0, 0]
+
+
+def test_of_a_key_in_its_turn_the_most_urgent_trigger_counts(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, ["a/key"])
+    (turn,) = claim(case)
+    many(case, "a", 2, FRONT + 20)
+    many(case, "a", 1, 20)
+    for trigger in ("list replicasets", "due", f"set {QUEUE}s/a/key", "set pods/a/p", "list pods"):
+        case.worker.add(QUEUE, ["a/key"], why=trigger)
+    finish(case, turn)
+    assert behind_the_front(case, 1) == ["a/key"]
+
+
+def test_a_trigger_that_is_less_urgent_does_not_take_the_place_of_the_last(queue_case: Case) -> None:
+    case = opened(queue_case)
+    for trigger in ("due", "asked", "due"):
+        case.worker.add(QUEUE, ["a/key"], why=trigger)
+    reply = claim_reply(case)
+    assert isinstance(reply, Batch)
+    queued = Queued.parse(reply.claims[0].why)
+    assert queued is not None
+    assert queued.triggers == (3, "due", "asked")
+
+
+def test_an_event_of_the_object_itself_is_before_those_of_its_children(queue_case: Case) -> None:
+    case = filled(queue_case)
+    many(case, "a", 2, 9)
+    for rv, name in ((101, "a/p"), (102, "a/own")):
+        event = Event(name, str(rv), f"u-{rv}", b"{}", wakes=(f"{QUEUE}:a/of-pods",))
+        case.ingestor.ingest("pods", str(rv - 1), str(rv), [event])
+    case.ingestor.ingest("replicasets", "100", "101", [Event("a/own", "101", "u", b"{}", wakes=(f"{QUEUE}:a/own",))])
+    assert behind_the_front(case, 3) == ["a/own", "a/of-pods", "a/2-00000"]
+
+
+def test_a_late_key_does_not_wait_for_places_that_keys_left_when_they_moved_up(queue_case: Case) -> None:
+    """Of a resync of 200 objects each is asked for. The next one waits for as many places as keys wait, not for 200."""
+    case = filled(queue_case)
+    many(case, "a", 2, 200)
+    case.worker.add(QUEUE, [f"a/2-{number:05}" for number in range(200)])
+    assert len(behind_the_front(case, 190)) == 190
+    case.worker.add(QUEUE, ["a/2-late"], why=TRIGGERS[2])
+    order = []
+    for number in range((10 + 1) * STEPS[2] + 2 * 10 + 1):
+        case.worker.add(QUEUE, [f"z/0-{number:05}"])
+        order += served(case, 1)
+    assert "a/2-late" in order
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.integers(0, 30), st.integers(0, 9)), max_size=30
+    )
+)
+def test_how_long_a_key_waits_is_bounded_when_it_comes(steps: list[tuple[str, int, int, int]]) -> None:
+    """Whatever comes after it: of each other class, at most as many keys as that class may have in its rounds."""
+    case, number, done = opened(MemoryCase()), 0, list[str]()
+    bounds: dict[str, float] = {}
+    waited: dict[str, Counter[tuple[str, int]]] = {}
+
+    def class_of(key: str) -> tuple[str, int]:
+        return key[0], lane_of(key)
+
+    for namespace, lane, count, some in steps:
+        for _ in range(count):
+            key = f"{namespace}/{lane}-{number:05}"
+            number += 1
+            waiting = case.state().get("backlog", {}).get(QUEUE, {})
+            case.worker.add(QUEUE, [key], why=TRIGGERS[lane])
+            if key in case.state().get("backlog", {}).get(QUEUE, {}):
+                bounds[key] = (1 + sum(class_of(each) == (namespace, lane) for each in waiting)) * STEPS[lane]
+                waited[key] = Counter()
+        backlog = set(case.state().get("backlog", {}).get(QUEUE, {}))
+        for key in served(case, some) if some else []:
+            done.append(key)
+            rounds = bounds.pop(key, None)
+            if rounds is not None:
+                for each, times in waited.pop(key).items():
+                    assert each == class_of(key) or times <= rounds / STEPS[each[1]] + 1
+            for other in waited.values():
+                if key in backlog:
+                    other[class_of(key)] += 1
+    while keys := served(case, 8):
+        done += keys
+    assert len(done) == len(set(done)) == number
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(0, 2), st.integers(1, 9), st.integers(0, 5)),
+        max_size=40,
+    )
+)
+def test_no_key_is_lost_or_served_twice_however_it_moves(steps: list[tuple[str, int, int, int, int]]) -> None:
+    """A key is asked for in any lane, wherever it is. Once asked for by people, it moves back for nobody."""
+    case, wanted = opened(MemoryCase()), set[str]()
+    for namespace, first, lane, count, some in steps:
+        keys = [f"{namespace}/{number:03}" for number in range(first, first + count)]
+        before = broker_state.queued(case.state(), QUEUE)
+        case.worker.add(QUEUE, keys, why=TRIGGERS[lane])
+        wanted.update(keys)
+        after = broker_state.queued(case.state(), QUEUE)
+        assert sorted(after) == sorted({*before, *keys})
+        assert broker_state.problems(case.state()) == []
+        for key in before:
+            if key in keys:
+                assert [each for each in after if each in before].index(key) <= before.index(key)
+        taken = served(case, some) if some else []
+        assert taken == after[: len(taken)]
+        wanted.difference_update(taken)
+    rest = []
+    while keys := served(case, 8):
+        rest += keys
+    assert sorted(rest) == sorted(wanted)
