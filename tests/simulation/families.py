@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from oarlock.broker.memory.state import FRONT
 from tests.simulation import daemon_scenarios, rollout_scenarios, scenarios, whole_scenarios
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_simulation import DaemonSimulation, with_second_fleet
@@ -32,8 +33,9 @@ class Family:
 
     def begun(self, rig: Any, scenario: str, seed: int) -> Any:
         """A run that is about to begin. The same seed gives the same run."""
-        rig.reset()
-        return self.new(seed, rig.broker, rig.clock, **self.scenarios[scenario])
+        options = {"front": FRONT, **self.scenarios[scenario]}
+        rig.reset(front=options.pop("front"))
+        return self.new(seed, rig.broker, rig.clock, **options)
 
     def run(self, rig: Any, scenario: str, seed: int) -> Mapping[str, int]:
         """Run one seed to its end; how often what happened. Raises Violation."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
+from oarlock.broker.memory.state import FRONT
 from oarlock.broker.values import class_name
 from tests.broker.broker_state import Counts, counted
 
@@ -16,6 +17,14 @@ class SimMemoryBroker(MemoryBroker):
     def busy_keys(self, queue: str) -> set[str]:
         """Keys that are queued, in work or parked."""
         return set(self.store.state.queue(queue).state)
+
+    def places(self, queue: str) -> tuple[list[str], list[str]]:
+        """The keys in the front of a queue, and those behind it."""
+        q = self.store.state.queue(queue)
+        return list(q.stream), list(q.backlog)
+
+    def queued_keys(self, queue: str) -> set[str]:
+        return {key for key, state in self.store.state.queue(queue).state.items() if state == "queued"}
 
     def delayed_keys(self, queue: str) -> set[str]:
         return set(self.store.state.queue(queue).delayed)
@@ -49,9 +58,9 @@ class MemoryRig:
     def __init__(self) -> None:
         self.reset()
 
-    def reset(self, mark: str = "") -> None:
-        """Forget everything."""
-        self._now = 0
+    def reset(self, mark: str = "", front: int = FRONT) -> None:
+        """Forget everything. ``front``: how many keys the front of a queue takes."""
+        self._now, self._front = 0, front
         self._store = MemoryStore(lambda: self._now)
 
     def clock(self, now_ms: int) -> None:
@@ -59,4 +68,5 @@ class MemoryRig:
 
     def broker(self, number: int) -> SimMemoryBroker:
         self._store.bootstrap(number)
+        self._store.state.front = self._front
         return SimMemoryBroker(self._store, number)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import redis
 
-from oarlock.broker import epoch
+from oarlock.broker import epoch, script_texts
 from oarlock.broker.connection.client import connect
+from oarlock.broker.memory.state import FRONT
 from oarlock.broker.redis_broker import RedisBroker
 from tests.broker.broker_state import Counts, counted, counts_of
 
@@ -28,6 +32,15 @@ class SimBroker(RedisBroker):
     def busy_keys(self, queue: str) -> set[str]:
         """Keys that are queued, in work or parked."""
         return {key.decode() for key in self._client.hkeys(self.keys.state(queue))}
+
+    def places(self, queue: str) -> tuple[list[str], list[str]]:
+        """The keys in the front of a queue, and those behind it."""
+        front = [fields[b"key"].decode() for _, fields in self._client.xrange(self.keys.stream(queue))]
+        return front, [key.decode() for key in self._client.zrange(self.keys.backlog(queue), 0, -1)]
+
+    def queued_keys(self, queue: str) -> set[str]:
+        states = self._client.hgetall(self.keys.state(queue))
+        return {key.decode() for key, text in states.items() if text.startswith(b"queued ")}
 
     def delayed_keys(self, queue: str) -> set[str]:
         return {key.decode() for key in self._client.zrange(self.keys.delayed(queue), 0, -1)}
@@ -64,11 +77,15 @@ class RedisRig:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
         self._now = 0
-        self._clock_text = TEST_CLOCK
+        self._clock_text, self._front = TEST_CLOCK, FRONT
 
-    def reset(self, mark: str = "") -> None:
-        """Forget everything. ``mark`` gives the scripts SHAs of their own: for texts that a test has changed."""
+    def reset(self, mark: str = "", front: int = FRONT) -> None:
+        """Forget everything. ``mark`` gives the scripts SHAs of their own: for texts that a test has changed.
+        ``front``: how many keys the front of a queue takes.
+        """
         self._client.flushall()
+        self._front = front
+        mark += f" front {front}" if front != FRONT else ""
         self._clock_text = TEST_CLOCK + (f" -- {mark}\n" if mark else "")
 
     def clock(self, now_ms: int) -> None:
@@ -78,8 +95,22 @@ class RedisRig:
     def broker(self, number: int) -> SimBroker:
         self._client.flushall()
         self._client.set(CLOCK_KEY, self._now)
-        epoch.bootstrap(self._client, number, clock=self._clock_text)
+        with _front_of(self._front):
+            epoch.bootstrap(self._client, number, clock=self._clock_text)
+            for name in script_texts.NAMES:
+                script_texts.sha(name, number, self._clock_text)  # it is kept
         return SimBroker(self._client, number, clock=self._clock_text)
+
+
+@contextmanager
+def _front_of(front: int) -> Iterator[None]:
+    """Scripts that are stamped meanwhile have a front of so many keys."""
+    real, old = script_texts.FOLDER.source, f"local FRONT = {FRONT}\n"
+    assert old in real("lib/queue")
+    with mock.patch.object(
+        script_texts.FOLDER, "source", lambda name: real(name).replace(old, f"local FRONT = {front}\n")
+    ):
+        yield
 
 
 class RedisServer:

@@ -30,6 +30,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "people steer": {"weights": Weights(people=8, supervise=14, user=4, kill=2)},
     "people steer and redis is lost": {"weights": Weights(people=6, supervise=14, ingest=20, redis=1)},
+    "many owners, a small front": {"owners": 4, "front": 1, "weights": Weights(worker=20, user=8, kill=2, ingestor=2)},
     "one owner, many workers": {"owners": 1, "workers": 5, "weights": Weights(worker=80, user=4)},
 }
 
@@ -54,6 +55,7 @@ OPPORTUNITIES: dict[str, tuple[str, ...]] = {
     "anything is refused to strict owners": ("creates refused for ever", "deletes refused", "looks after D"),
     "people steer": ("pause", "park", "resume", "replay", "requeue", "left", "killed with a write under way"),
     "people steer and redis is lost": ("pause", "park", "left", "redis losses"),
+    "many owners, a small front": ("waited behind the front", "killed with a write under way"),
     "one owner, many workers": ("already exists", "status conflicts"),
 }
 """What each scenario is for, and has to bring about."""

@@ -152,6 +152,7 @@ class Simulation:
         self.checker.at_rest()
         if self.steps % 20 == 0:
             self._check_cache()
+            self._check_queues()
 
     def _check_cache(self) -> None:
         """I6: the cache is what the API held at the watermark."""
@@ -162,6 +163,15 @@ class Simulation:
                 kept, of_objects = self.broker.counts(resource)
                 if kept != of_objects:
                     raise Violation(f"I6: of {resource} {kept} is counted, but there are {of_objects}")
+
+    def _check_queues(self) -> None:
+        """I3, I12: a key is queued where it has one place in its queue, and nowhere else."""
+        for queue in self.queues:
+            front, behind = self.broker.places(queue)
+            if sorted([*front, *behind]) != sorted(self.broker.queued_keys(queue)):
+                raise Violation(f"I12: {front} and {behind} are queued, but {self.broker.queued_keys(queue)} should be")
+            if behind:
+                self.world.count("waited behind the front")
 
     def _advance(self, by_ms: int) -> None:
         if by_ms:

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from oarlock.broker.memory import cache, claim
+from oarlock.broker.memory.state import FRONT
 from oarlock.broker.values import Claim
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide
@@ -75,6 +76,8 @@ STOPPED = replace(
     TURNOVER, **{"aimed": "create", "kill": 6, "wishes": (1, 4, 7), "lose_answer": 3, "deeds": ("scale", "delete")}
 )
 """Slow starts are killed between their waves, or stop for want of an answer."""
+CROWDED: dict[str, Any] = {"owners": 4, "front": 1}
+"""Keys wait behind the front of their queue."""
 STEERED = Weights(people=8, supervise=14, user=4, kill=2)
 """People steer."""
 SEEDS_MAX = 3000
@@ -200,9 +203,7 @@ MUTANTS: dict[str, Mutant] = {
     "a pause keeps no key from a turn": Mutant(
         (("lib/pauses", "if is_paused(scopes, queue, key) then", "if false then"),), weights=STEERED
     ),
-    "a resumed key stays aside": Mutant(
-        (("lib/pauses", "append(queue, key, with_trigger(why, 'resumed', now))", ""),), weights=STEERED
-    ),
+    "a resumed key stays aside": Mutant((("lib/pauses", "append(queue, key, why)", ""),), weights=STEERED),
     "a pause that ends by itself brings nothing back": Mutant((("due", "  begin_return()\n", ""),), weights=STEERED),
     "a drained worker goes on": Mutant((("claim", "then return {'DRAIN'} end", "then end"),), weights=STEERED),
     "a drained supervisor begins workers": Mutant(
@@ -227,6 +228,33 @@ MUTANTS: dict[str, Mutant] = {
     "what a dead worker announced is sent all at once": Mutant(
         code=((acting.create_pods, "SlowStart(len(ordered))", "SlowStart(len(ordered), len(again) or 1)"),),
         weights=STOPPED,
+    ),
+    "a key that finds the front full is forgotten": Mutant(
+        (("lib/queue", "    line_up(queue, key, lane_of_why(key, why), front)\n", ""),), options=CROWDED
+    ),
+    "a key that was claimed stays behind the front": Mutant(
+        (("lib/queue", "redis.call('ZREM', base .. queue .. ':backlog', unpack(keys))", ""),), options=CROWDED
+    ),
+    "one key too many leaves the backlog": Mutant(
+        (
+            (
+                "lib/queue",
+                "redis.call('ZREM', base .. queue .. ':backlog', unpack(keys))",
+                "redis.call('ZREMRANGEBYRANK', base .. queue .. ':backlog', 0, #keys)",
+            ),
+        ),
+        options=CROWDED,
+    ),
+    "a key that moves up is forgotten": Mutant(
+        (
+            (
+                "lib/queue",
+                "  if place then line_up(",
+                "  if place then redis.call('ZREM', base .. queue .. ':backlog', key) elseif false then line_up(",
+            ),
+        ),
+        weights=LISTING,
+        options=CROWDED,
     ),
     "what leaves does not wake its old owner": Mutant(
         (("ingest", "wakes == old_wakes and wakes or old_wakes", "wakes == old_wakes and '' or ''"),),
@@ -257,6 +285,6 @@ def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
 
 
 def _run(rig: RedisRig | MemoryRig, mutant: Mutant, seed: int, mark: str = "") -> None:
-    rig.reset(mark)
-    weights = mutant.weights or ROUGH
-    Simulation(seed, rig.broker, rig.clock, weights=weights, **{"owners": 1, **mutant.options}).run(STEPS)
+    options = {"owners": 1, "front": FRONT, **mutant.options}
+    rig.reset(mark, options.pop("front"))
+    Simulation(seed, rig.broker, rig.clock, weights=mutant.weights or ROUGH, **options).run(STEPS)
