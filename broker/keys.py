@@ -93,6 +93,12 @@ TABLE: tuple[KeySpec, ...] = (
         "seen", "zset", "until released", "worker -> ms of its last renewal: one silent for a minute is struck off"
     ),
     KeySpec("holder:<holder>", "set", "until released", "queue:key of every lock the worker has"),
+    KeySpec(
+        "lone",
+        "string",
+        "until it claims",
+        "worker that ends its turns to claim a key that is claimed alone, and until when others leave that to it",
+    ),
     KeySpec("waiters", "zset", "1.5 s, renewed", "idle worker -> ms until which it waits"),
     KeySpec("wake", "list", "epoch", "a token for each waiter that may go"),
     KeySpec("timer", "list", "epoch", "a token when a delayed key is due before the others"),

@@ -97,7 +97,8 @@ class RedisBroker(ScriptRunner):
 
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         """Take keys of the first queue that has any. ``nonce`` is new for each call."""
-        reply = self._run("claim", holder, nonce, *limits, *(spec.text for spec in specs))
+        sizes = limits.lease_ms, limits.drain_ms, limits.keys_max, limits.bytes_max
+        reply = self._run("claim", holder, nonce, *sizes, limits.beside_text, *(spec.text for spec in specs))
         if reply[0] != b"OK":
             return Idle(reply[0].decode())
         with self._reading("claim"):

@@ -6,7 +6,7 @@ writes for it and finish it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -125,13 +125,20 @@ class ClaimLimits(NamedTuple):
 
     ``lease_ms``: the lease ends after it unless renewed. ``drain_ms``: D, how long a write that was sent before this
     claim may still land. ``bytes_max`` bounds owners and children; changes of local caches come on top. One key is
-    always taken.
+    always taken. ``beside``: the holder has turns under way, so no key that crashed a worker is brought, and none of
+    these namespaces; None: it has none.
     """
 
     lease_ms: int
     drain_ms: int
     keys_max: int = 8
     bytes_max: int = 262_144
+    beside: Collection[str] | None = None
+
+    @property
+    def beside_text(self) -> str:
+        """``beside``, as claim.lua reads it."""
+        return "" if self.beside is None else " ".join(["beside", *(f"{each}/" for each in self.beside)])
 
 
 class Claim(NamedTuple):
@@ -187,6 +194,7 @@ class Idle(StrEnum):
     """Why a claim call brought nothing."""
 
     EMPTY = "EMPTY"  # no key is queued: wait for a token
+    ALONE = "ALONE"  # a key is queued that is claimed alone: end the turns under way, then ask again
     LIMITED = "LIMITED"  # keys are queued, but the rates of their queues let none go now: ask again soon
     WAIT = "WAIT"  # the epoch is draining, or the fleet is paused: wait and ask again
     UNKNOWN = "UNKNOWN"  # not registered (any more): register, or exit

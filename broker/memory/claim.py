@@ -24,6 +24,7 @@ from oarlock.broker.values import (
 from oarlock.broker.versions import newer
 
 OBJECT_BYTES = 300
+BESIDE_LOOK = 64
 Children = dict[str, list[Cached]]
 
 
@@ -33,9 +34,10 @@ def claim(
     if (refusal := _refusal(state, holder)) is not None:
         return refusal
     state.waiters.pop(holder, None)
-    chosen = _choose(state, now, specs, limits.keys_max)
+    chosen = _choose(state, now, holder, specs, limits)
     if isinstance(chosen, Idle):
-        state.waiters[holder] = now + WAITER_MS
+        if limits.beside is None:  # else it does not wait for a token
+            state.waiters[holder] = now + WAITER_MS
         return chosen
     spec, names, tokens = chosen
     q, watermarks = state.queue(spec.queue), {}
@@ -56,7 +58,7 @@ def claim(
     found: list[tuple[Children, Mapping[str, int]]] = []
     size = 0
     for key in names:  # choose before taking: a large owner, or one that crashed its worker, goes alone
-        if found and (key in q.crashes or names[0] in q.crashes):
+        if found and (_is_alone(q, key) or _is_alone(q, names[0])):
             break
         owner = owners.get(key)
         if owner is not None:
@@ -68,6 +70,8 @@ def claim(
         found.append((children, counts))
     queued = len(names)
     q.take(names[: len(found)])
+    if _is_alone(q, names[0]):
+        state.lone = None
     if spec.rate_per_s:
         q.rate = (float(f"{tokens - len(found):.4f}"), now)
     claims = []
@@ -127,19 +131,39 @@ def _load(
 
 
 def _choose(
-    state: EpochState, now: int, specs: Sequence[LoadSpec], keys_max: int
+    state: EpochState, now: int, holder: str, specs: Sequence[LoadSpec], limits: ClaimLimits
 ) -> tuple[LoadSpec, list[str], float] | Idle:
     """The first queue that lets keys go now, those keys, and its tokens."""
     why = Idle.EMPTY
     for given in specs:
-        names = hold_back(state, given.queue, keys_max)
+        if limits.beside is None:
+            names = hold_back(state, given.queue, limits.keys_max)
+        else:
+            looked_at = hold_back(state, given.queue, BESIDE_LOOK)
+            alone = {key for key in looked_at if _is_alone(state.queue(given.queue), key)}
+            if alone and _lets_its_turns_end(state, now, holder, limits.drain_ms):
+                return Idle.ALONE
+            free = [key for key in looked_at if key not in alone and key.rpartition("/")[0] not in limits.beside]
+            names = free[: limits.keys_max]
         spec = given._replace(rate_per_s=rate_set(state, given.queue) or given.rate_per_s)
         rated = bool(spec.rate_per_s and names)
-        tokens = _tokens(state.queue(spec.queue), spec.rate_per_s, now) if rated else float(keys_max)
+        tokens = _tokens(state.queue(spec.queue), spec.rate_per_s, now) if rated else float(limits.keys_max)
         if some := names[: max(0, int(tokens + 1e-6))]:
             return spec, some, tokens
         why = Idle.LIMITED if names else why
     return why
+
+
+def _is_alone(q: QueueState, key: str) -> bool:
+    return q.crashes.get(key, 0) > 0
+
+
+def _lets_its_turns_end(state: EpochState, now: int, holder: str, drain_ms: int) -> bool:
+    """Whether this is the worker that claims the key that is claimed alone, once its turns have ended."""
+    if state.lone is not None and 0 < state.lone[1] - now <= drain_ms:
+        return state.lone[0] == holder
+    state.lone = holder, now + drain_ms
+    return True
 
 
 def _tokens(q: QueueState, rate_per_s: float, now: int) -> float:

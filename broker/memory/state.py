@@ -125,12 +125,13 @@ class QueueState:
         return [*self.stream, *waiting][:count]
 
     def take(self, keys: Sequence[str]) -> None:
-        """They leave the queue for a worker."""
+        """They leave the queue for a worker, which may have passed others over."""
         places = [self.backlog.pop(key) for key in keys if key in self.backlog]
-        self.stream = self.stream[len(keys) - len(places) :]
+        self.stream = [each for each in self.stream if each not in keys]
         self.passed += len(places)
         if places:
-            self.rounds = {name: next_ for name, next_ in self.rounds.items() if next_ > places[-1] // ROUND}
+            served = min(places[-1], min(self.backlog.values(), default=places[-1])) // ROUND
+            self.rounds = {name: next_ for name, next_ in self.rounds.items() if next_ > served}
 
     def expected(self, key: str, now_ms: int) -> ExpectHash | None:
         """The expectations of a key, unless their time is over."""
@@ -209,6 +210,8 @@ class EpochState:
     holders: dict[str, tuple[str, int]] = field(default_factory=dict)
     tasks_of: dict[str, set[str]] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
+    lone: tuple[str, int] | None = None
+    """The worker that ends its turns to claim a key that is claimed alone, and until when others leave that to it."""
     waiters: dict[str, int] = field(default_factory=dict)
     wake_tokens: int = 0
     timer_tokens: int = 0

@@ -3,19 +3,22 @@
 -- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:backlog queue:rounds queue:passed queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
 -- DERIVED cache:resource:generation index:resource:generation:entry summary:resource:generation:entry
--- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses queue:held
+-- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses queue:held lone
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
--- ARGV[7..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
+-- ARGV[7] "", or "beside [namespace/ ...]": turns of the holder are under way, and many of these namespaces
+-- ARGV[8..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
 --   [resource/version/mirror ...]"
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
 --           {key, owner, {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            ms it was queued, what lies apart from the owner, now ms, why it was queued,
 --            {"count text", ...} of the classes, in place of the children of "counts"}, ...}
---          | {"EMPTY"} | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
+--          | {"EMPTY"} | {"ALONE"} (a key is queued that is claimed alone: the holder is to claim beside its turns no more)
+--          | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
--- Invariant: a claimed key was queued, is running, has one lock, one lease and no place in its queue. A key that crashed is claimed alone.
+-- Invariant: a claimed key was queued, is running, has one lock, one lease and no place in its queue. A key that crashed a worker is
+--   claimed alone, and not beside other turns.
 -- include: cache queue locks changes pauses summary
 local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
@@ -38,9 +41,45 @@ local function tokens_of(queue, rate)
   return math.min(most, (tonumber(state[1]) or most) + math.max(0, now - at) * rate / 1000)
 end
 
+-- A key that crashed a worker is alone. One whose lease ended once (0) is not: its whole container went, with other keys.
+local function is_alone(crashes) return (tonumber(crashes) or 0) > 0 end
+
+-- Where such a key is queued, one worker with turns under way is told to let them end, and takes the key then. The others go on. If that
+-- worker does not come to it within the drain, another one is told.
+local function lets_its_turns_end()
+  local lone = base .. 'lone'
+  local who, until_ms = string.match(redis.call('GET', lone) or '', '^(%S+) (%d+)$')
+  local left_ms = who and tonumber(until_ms) - now or 0
+  if left_ms > 0 and left_ms <= drain_ms then return who == holder end
+  redis.call('SET', lone, holder .. ' ' .. number(now + drain_ms))
+  return true
+end
+
+-- Of the next entries of a queue, those that may be claimed beside other turns. The others are passed over: they stay in their places.
+local BESIDE_LOOK = 64
+local beside, crowded, passed_over, first_passed_over = ARGV[7] ~= '', {}
+for namespace in string.gmatch(ARGV[7], ' ([^ ]*)/') do crowded[namespace] = true end
+local function entries_beside(queue, entries)
+  local names, free, lone_key = {}, {}, false
+  passed_over, first_passed_over = false, nil
+  for i, entry in ipairs(entries) do names[i] = entry[2][2] end
+  local crashes = #names > 0 and values_of(base .. queue .. ':crashes', names) or {}
+  for i, entry in ipairs(entries) do
+    local alone = is_alone(crashes[i])
+    lone_key = lone_key or alone
+    if alone or crowded[string.match(names[i], '^(.*)/') or ''] then
+      passed_over, first_passed_over = true, first_passed_over or entry[3]
+    elseif #free < keys_max then
+      free[#free + 1] = entry
+    end
+  end
+  return free, lone_key
+end
+
 local OBJECT_BYTES = 300 -- a usual projection; the estimate only bounds a batch
 local queue, owners, words, entries, rate, tokens, limited
-for i = 7, #ARGV do
+local look_at = beside and BESIDE_LOOK or keys_max
+for i = 8, #ARGV do
   queue, owners, words = string.match(ARGV[i], '^(%S+) (%S+)(.*)$')
   if not queue then error('claim: bad queue ' .. ARGV[i]) end
   rate = string.match(words, '^ rate=(%S+)')
@@ -53,10 +92,15 @@ for i = 7, #ARGV do
   elseif paused then
     redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
     local again
-    entries, again = unpaused_entries(paused, queue, keys_max)
+    entries, again = unpaused_entries(paused, queue, look_at)
     more_held = more_held or again
   else
-    entries = next_entries(queue, keys_max)
+    entries = next_entries(queue, look_at)
+  end
+  if beside then
+    local lone_key
+    entries, lone_key = entries_beside(queue, entries)
+    if lone_key and lets_its_turns_end() then return {'ALONE'} end
   end
   rate = paused and rate_set(paused, queue) or rate
   if rate and #entries > 0 then
@@ -68,7 +112,7 @@ for i = 7, #ARGV do
 end
 if #entries == 0 then
   redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
-  redis.call('ZADD', waiters, number(now + 1500), holder)
+  if not beside then redis.call('ZADD', waiters, number(now + 1500), holder) end -- else it does not wait for a token
   if more_held then wake(1, now) end
   return {limited and 'LIMITED' or 'EMPTY'}
 end
@@ -192,7 +236,7 @@ end
 
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
 for i, key in ipairs(names) do
-  if i > 1 and (crashes[i] or crashes[1]) then break end
+  if i > 1 and (is_alone(crashes[i]) or is_alone(crashes[1])) then break end
   local owner, mine, others = owner_values[i], {}, 0
   local slash = string.find(key, '/[^/]*$')
   local namespace, name = slash and string.sub(key, 1, slash - 1), slash and string.sub(key, slash + 1)
@@ -236,10 +280,17 @@ local of_stream = taken - #of_backlog
 if of_stream > 0 then
   local last = entries[of_stream][1]
   redis.call('XREADGROUP', 'GROUP', 'workers', holder, 'COUNT', of_stream, 'NOACK', 'STREAMS', stream, '>')
-  if of_stream > 1 then redis.call('XTRIM', stream, 'MINID', last) end
+  if passed_over then
+    for i = 1, of_stream - 1 do redis.call('XDEL', stream, entries[i][1]) end
+  elseif of_stream > 1 then
+    redis.call('XTRIM', stream, 'MINID', last)
+  end
   redis.call('XDEL', stream, last)
 end
-if #of_backlog > 0 then leave_backlog(queue, of_backlog, entries[taken][3]) end
+if #of_backlog > 0 then
+  leave_backlog(queue, of_backlog, math.min(entries[taken][3], first_passed_over or entries[taken][3]))
+end
+if is_alone(crashes[1]) then redis.call('DEL', base .. 'lone') end
 redis.call('HSET', states, unpack(new_states))
 redis.call('HSET', locks, unpack(new_locks))
 redis.call('ZADD', leases, unpack(new_leases))

@@ -101,7 +101,7 @@ class WorkerThread:
         try:
             reply = self._engine.claim(self._holder, self._settings.batch_keys)
             if isinstance(reply, Batch):
-                self._runner.run(reply, self._more if self._engine.runs_functions else None)
+                self._runner.run(reply, self._more)
             elif reply is Idle.EMPTY:
                 self._engine.wait(WAIT_S)
             elif reply is Idle.DRAIN:
@@ -111,15 +111,14 @@ class WorkerThread:
         except (BrokerBusy, BrokerFull):  # nothing was taken
             self._stopping.wait(PAUSE_S)
 
-    def _more(self, room: int, but: Collection[str]) -> Batch | None:
-        """Further keys beside functions that are under way. Raises _Stopped: a function may take longer than a test."""
+    def _more(self, keys_max: int, but: Collection[str], crowded: Collection[str]) -> Batch | Idle:
+        """Further keys beside turns that wait for long. Raises _Stopped: a function may take longer than a test."""
         if self._stopping.is_set():
             raise _Stopped
         try:
-            reply = self._engine.claim(self._holder, room, but=but)
+            return self._engine.claim(self._holder, keys_max, but=but, beside=crowded)
         except (BrokerBusy, BrokerFull):
-            return None  # nothing was taken; the functions under way go on
-        return reply if isinstance(reply, Batch) else None
+            return Idle.WAIT  # nothing was taken; the turns under way go on
 
 
 def _finished(turn: Ended, in_a_row: int) -> None:

@@ -144,7 +144,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("unread", {})[words[0]] = list(_pairs(value))
         case "republish":
             state["republish"] = [" ".join(job.decode().split()[:3]) for job in value]
-        case "phase" | "hold" | "tick" | "no_reclaim_until" | "history_bytes" | "pauses_kept":
+        case "phase" | "hold" | "lone" | "tick" | "no_reclaim_until" | "history_bytes" | "pauses_kept":
             state[pattern] = value.decode()
         case "run" | "audit_told":
             pass
@@ -212,6 +212,8 @@ def of_memory(store: MemoryStore) -> State:
     }
     if s.tick is not None:
         state["tick"] = str(s.tick)
+    if s.lone is not None:
+        state["lone"] = f"{s.lone[0]} {s.lone[1]}"
     if s.histories:
         state["histories"], state["history_bytes"] = dict(s.histories), str(s.history_bytes)
     if s.no_reclaim_until:

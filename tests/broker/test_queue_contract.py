@@ -518,32 +518,42 @@ def expire(case: Case, holder: str) -> list[str]:
     return held
 
 
-def test_keys_whose_lease_ended_are_suspect_and_claimed_alone_until_a_turn_of_theirs_ends(queue_case: Case) -> None:
+def test_keys_whose_lease_ended_are_suspect_until_a_turn_of_theirs_ends(queue_case: Case) -> None:
     """The death of a host blames none of its keys; each that comes to an end is like any other again."""
     case = opened(queue_case, holders=("w2",))
     case.worker.add(QUEUE, ["ns/a", "ns/b"])
     assert expire(case, "w1") == ["ns/a", "ns/b"]
     assert case.state()["crashes"] == {QUEUE: {"ns/a": 0, "ns/b": 0}}
-    for key in ("ns/a", "ns/b"):
-        one = claim_one(case, "w2")
-        assert (one.key, one.crashes) == (key, 0)
-        assert names(case, holder="w2") == (["ns/b"] if key == "ns/a" else []), "alone in its batch"
-        case.worker.release("w2")
-        case.worker.register("w2", "s", [QUEUE])
-        finish(case, claim_one(case, "w2"))
+    first, second = claim(case, "w2")
+    assert [(each.key, each.crashes) for each in (first, second)] == [("ns/a", 0), ("ns/b", 0)]
+    finish(case, first)
+    assert case.state()["crashes"] == {QUEUE: {"ns/b": 0}}
+    finish(case, second)
     assert "crashes" not in case.state()
+
+
+def test_keys_whose_lease_ended_twice_in_a_row_are_claimed_alone(queue_case: Case) -> None:
+    case = opened(queue_case, holders=("w3",))
+    case.worker.add(QUEUE, ["ns/a", "ns/b"])
+    assert expire(case, "w1") == expire(case, "w2") == ["ns/a", "ns/b"]
+    case.worker.add(QUEUE, ["ns/c"])
+    for alone in ("ns/a", "ns/b"):
+        (one,) = claim(case, "w3")
+        assert (one.key, one.crashes) == (alone, 1)
+        finish(case, one)
+    assert "crashes" not in case.state()
+    assert names(case, holder="w3") == ["ns/c"]
 
 
 def test_a_key_that_takes_whole_containers_down_is_parked_and_its_neighbours_are_not(queue_case: Case) -> None:
     case = opened(queue_case, holders=("w2",))
     case.worker.add(QUEUE, ["ns/bad", "ns/ok"])
-    assert expire(case, "w1-1") == ["ns/bad", "ns/ok"]
+    assert expire(case, "w1-1") == expire(case, "w1-2") == ["ns/bad", "ns/ok"]
     seen = []
     for nth in range(2, 5):
-        held = expire(case, f"w1-{nth}")
-        assert held == ["ns/bad"], "alone"
+        if nth > 2:
+            assert expire(case, f"w1-{nth}") == ["ns/bad"], "alone"
         if nth == 2:
-            finish(case, claim_one(case, "w2"))  # the other one is innocent
             assert state_of(case, "ns/bad") == "queued", "the first crash is tried again at once"
         else:
             assert state_of(case, "ns/bad") == "parked"
@@ -552,7 +562,10 @@ def test_a_key_that_takes_whole_containers_down_is_parked_and_its_neighbours_are
             seen.append(pause_ms)
             case.advance(pause_ms)
             case.worker.due()
-        assert case.state()["crashes"] == {QUEUE: {"ns/bad": nth - 1}}
+        if nth == 3:
+            finish(case, claim_one(case, "w2"))  # the other one is innocent
+        assert case.state()["crashes"][QUEUE]["ns/bad"] == nth - 1
+    assert case.state()["crashes"] == {QUEUE: {"ns/bad": 3}}
     assert seen == [1_000, 2_000]
 
 

@@ -14,7 +14,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -68,8 +68,6 @@ class PuppetTurn:
 class PuppetEngine:
     """Claims and ends for real; ``quiet`` turns do nothing at all, for measuring."""
 
-    runs_functions = False
-
     def __init__(
         self, settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object, quiet: bool = False
     ) -> None:
@@ -80,13 +78,11 @@ class PuppetEngine:
             raise ConfigError("there are no engines today")
         self._io = IoLoop()
 
-    def claim(self, holder: str, keys_max: int) -> Batch | Idle:
-        reply = self._broker.claim(
-            holder,
-            secrets.token_hex(16),
-            self._specs,
-            ClaimLimits(self._settings.lease_ms, self._settings.drain_ms, keys_max),
-        )
+    def claim(
+        self, holder: str, keys_max: int, *, but: Collection[str] = (), beside: Collection[str] | None = None
+    ) -> Batch | Idle:
+        limits = ClaimLimits(self._settings.lease_ms, self._settings.drain_ms, keys_max, beside=beside)
+        reply = self._broker.claim(holder, secrets.token_hex(16), self._specs, limits)
         if isinstance(reply, Batch) and not self._quiet:
             self._log.rpush(BATCHES, len(reply.claims))
         return reply

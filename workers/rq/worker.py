@@ -182,7 +182,7 @@ class KeyWorker(RqShell):
         """Run a batch. If we cannot go on, the process that renews our leases gives back our keys."""
         asked, usual, taken = self._keys_max, self.settings.batch_keys, len(job.claims)
         try:
-            took_ms = self._runner.run(job, self._more if self._engine.runs_functions else None)
+            took_ms = self._runner.run(job, self._more)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerUnreachable, BrokerFull, RedisError) as error:
@@ -191,18 +191,19 @@ class KeyWorker(RqShell):
         quick = taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
         self._keys_max = 1 if self._runner.slow else max(usual, self.settings.batch_keys_quick) if quick else usual
 
-    def _more(self, room: int, but: Collection[str]) -> Batch | None:
-        """Further keys beside functions of users that are under way, unless this worker is to stop or to rest."""
+    def _more(self, keys_max: int, but: Collection[str], crowded: Collection[str]) -> Batch | Idle:
+        """Further keys beside turns that wait for long, unless this worker is to stop or to rest."""
         self._exchange(self._broker, WorkerStatus.BUSY)
+        if self.should_run_maintenance_tasks:  # a run may last for hours
+            self.run_maintenance_tasks()
         if self._stop_requested or self._suspended:
-            return None
+            return Idle.WAIT
         try:
-            reply = self._engine.claim(self._holder, room, but=but)
+            reply = self._engine.claim(self._holder, keys_max, but=but, beside=crowded)
         except (BrokerFull, BrokerBusy):
-            return None  # nothing was taken
-        if not isinstance(reply, Batch):
-            return None
-        self._counts.claimed(reply)
+            return Idle.WAIT  # nothing was taken
+        if isinstance(reply, Batch):
+            self._counts.claimed(reply)
         return reply
 
     def _end_early(self, turn: UnderWay, why: Exception) -> None:

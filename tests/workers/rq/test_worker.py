@@ -73,8 +73,6 @@ class ScriptedTurn:
 class ScriptedEngine:
     """Hands out ``replies`` in order, then EMPTY; a turn over a key does what ``acts`` says of it."""
 
-    runs_functions = False
-
     def __init__(self, replies: Sequence[Any], acts: dict[str, Act], finish_error: Exception | None = None) -> None:
         self.replies, self.acts, self.finish_error = list(replies), acts, finish_error
         self.asked_for: list[int] = []
@@ -83,7 +81,7 @@ class ScriptedEngine:
         self.failures = 0
         self.closed = False
 
-    def claim(self, holder: str, keys_max: int) -> Batch | Idle:
+    def claim(self, holder: str, keys_max: int, **beside: Any) -> Batch | Idle:
         self.asked_for.append(keys_max)
         reply = self.replies.pop(0) if self.replies else Idle.EMPTY
         if isinstance(reply, Exception):

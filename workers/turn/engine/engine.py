@@ -87,7 +87,6 @@ class Engine(TurnEngine):
             self._api.tell(owner, claim.owner.rv, controller.flavour, events)
 
     def _begin_batch(self) -> None:
-        super()._begin_batch()
         self._window = self._new_window()
 
     def _new_window(self) -> WriteWindow:

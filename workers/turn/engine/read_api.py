@@ -88,6 +88,10 @@ class ReadApi:
         missing = count - granted
         return Grant(granted, int(self._limiter.wait_s(min(missing, 10)) * 1000) + 1 if missing else 0)
 
+    def has_tokens(self) -> bool:
+        """Whether a request could be sent at once."""
+        return self._limiter.wait_s(1) <= 0
+
     def probe(self) -> bool:
         """Whether the server answers at all. A 403 for its version is an answer too."""
         answer = self.io.run(self._client.probe())

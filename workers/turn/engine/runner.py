@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Verdict
+from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
 from oarlock.cluster.http.session import RequestObserver
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
@@ -22,7 +22,7 @@ from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.tracing.tracer import UNTRACED, NoTracer, Tracer, TurnTrace
-from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
+from oarlock.workers.turn.engine.waiting_turns import PLACES, UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed
 from oarlock.workers.turn.turn_note import failed, one_line
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:  # `rq info` imports this module: it needs no cluster, and no 
 log = logging.getLogger("oarlock.worker")
 
 ASK_FIRST_MS, ASK_MS = 5, 50
-"""How long functions of users are waited for before further keys are asked for; and after there were none."""
+"""How long turns are waited for before further keys are asked for; and after there were none."""
+NEVER_MS = 1 << 62
 LOOK_MS = 100
 """How often the runner looks for turns that have waited for too long."""
 
@@ -78,8 +79,8 @@ class Ended(NamedTuple):
     trace: TurnTrace = UNTRACED
 
 
-More = Callable[[int, Collection[str]], Batch | None]
-"""Claims at most so many keys, of none of these queues; None: there are none, or none is to be begun."""
+More = Callable[[int, Collection[str], Collection[str]], Batch | Idle]
+"""Claims at most so many keys beside turns under way, of none of these queues, nor of these namespaces."""
 
 OnFinish = Callable[[Ended, int], None]
 """Told of every turn that was ended in Redis, and how many have failed in a row by now; -1: its claim was lost."""
@@ -132,12 +133,13 @@ class TurnRunner:
     def run(self, batch: Batch, more: More | None = None) -> int:
         """Run all turns of the batch to their ends. Returns the ms that took, without the last call that ends turns.
 
-        ``more``: asked for further keys while nothing but functions of users is under way: these may take their time.
+        ``more``: asked for further keys while every turn under way waits for a function of a user, or has waited for
+        SLOW_MS. A key that crashed a worker stays alone.
 
         Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError if nobody knows what is still locked. Whatever
         ends the batch early, nothing more is sent for any of its turns.
         """
-        self.slow, self._more = False, more
+        self.slow, self._more = False, None if any(claim.crashes for claim in batch.claims) else more
         self._behind.clear()
         first_ms = now_ms = self._clock.mono_ms()
         self._ask_ms = now_ms + ASK_FIRST_MS
@@ -181,16 +183,23 @@ class TurnRunner:
         return now_ms
 
     def _take_more(self, now_ms: int) -> int:
-        """Claim further keys, if there are any, room for them, and nothing else to do."""
-        room = self._settings.batch_keys - len(self._waiting) - sum(len(each) for _, each in self._behind.values())
-        self._ask_ms = now_ms + ASK_FIRST_MS
-        if self._more is None or room <= 0 or not self._waiting.all_in_functions:
+        """Claim further keys, if there are any, and places for them."""
+        assert self._more is not None
+        keys_max = self._settings.batch_keys
+        places = self._waiting.places(keys_max) - sum(len(each) for _, each in self._behind.values())
+        self._ask_ms = now_ms + ASK_MS
+        if places <= 0:
             return now_ms
         self._finish()
         self._tell()
-        batch, now_ms = self._more(room, self._behind), self._clock.mono_ms()
-        self._ask_ms = now_ms + (ASK_MS if batch is None else ASK_FIRST_MS)
-        return now_ms if batch is None else self._begin_all(batch, now_ms)
+        found, now_ms = self._more(min(keys_max, places), self._behind, self._waiting.crowded()), self._clock.mono_ms()
+        if isinstance(found, Batch):
+            self._ask_ms = now_ms + ASK_FIRST_MS
+            return self._begin_all(found, now_ms)
+        self._ask_ms = now_ms + ASK_MS
+        if found is Idle.ALONE:
+            self._more = None
+        return now_ms
 
     def _begin(self, batch: Batch, claim: Claim, now_ms: int) -> int:
         each = UnderWay(claim, now_ms, self._counts.begun(), trace=self._tracer.begun(self._epoch, claim))
@@ -211,13 +220,14 @@ class TurnRunner:
         if left_ms <= 0:
             self._finish()
             left_ms = LOOK_MS
-        if self._more is not None and len(self._waiting) < self._settings.batch_keys:
-            left_ms = min(left_ms, max(0, self._ask_ms - now_ms))
-        found = self._waiting.next(left_ms / 1_000)
+        ask_ms = NEVER_MS
+        if self._more is not None and len(self._waiting) < PLACES:
+            ask_ms = max(self._ask_ms, self._waiting.quick_until_ms(now_ms))
+        found = self._waiting.next(max(0, min(left_ms, ask_ms - now_ms)) / 1_000)
         now_ms = self._clock.mono_ms()
         if found is not None:
             return self._run(found, None, now_ms)
-        return self._take_more(now_ms) if now_ms >= self._ask_ms else now_ms
+        return self._take_more(now_ms) if now_ms >= ask_ms else now_ms
 
     def _run(self, each: UnderWay, batch: Batch | None, begun_ms: int) -> int:
         """Take a turn as far as it goes without waiting. ``batch``: its batch, if it has yet to begin."""
@@ -259,7 +269,7 @@ class TurnRunner:
                     self._stepping = None
             if finish is None:
                 assert each.turn.waits_for is not None
-                self._waiting.add(each, each.turn.waits_for)
+                self._waiting.add(each, each.turn.waits_for, now_ms)
                 return False
             self._ended.append(Ended(finish, None, each.trace))
         except ClaimLost as lost:

@@ -130,22 +130,19 @@ class TurnEngine(ABC):
         """Register this worker. Its name must be new. False: its supervisor is drained."""
         return self._broker.register(holder, supervisor, self.queues)
 
-    @property
-    def runs_functions(self) -> bool:
-        """Whether turns of its queues may wait for functions of users."""
-        return bool(self._custom)
-
-    def claim(self, holder: str, keys_max: int, *, but: Collection[str] = ()) -> Batch | Idle:
+    def claim(
+        self, holder: str, keys_max: int, *, but: Collection[str] = (), beside: Collection[str] | None = None
+    ) -> Batch | Idle:
         """Take keys, each queue first in its turn. WAIT while the API does not answer: keys must not be used up.
 
-        ``but``: of none of these queues.
+        ``but``: of none of these queues. ``beside``: turns are under way, and of none of these namespaces is more wanted.
         """
         if self._transport_errors >= OUTAGE_AFTER:
             if not self._api.probe():
                 return Idle.WAIT
             self._transport_errors = 0
         self._specs.append(self._specs.pop(0))
-        specs = [each for each in self._specs if each.queue not in but]
+        specs = [each for each in self._specs if each.queue not in but and (beside is None or self._has_tokens(each.queue))]
         one_by_one = [each for each in specs if each.queue in self._custom and is_bounded(self._settings, each.queue)]
         rest = [each for each in specs if each not in one_by_one]
         calls = [([each], 1) for each in one_by_one]  # a worker with more would keep them from others that are idle
@@ -153,22 +150,31 @@ class TurnEngine(ABC):
             calls.insert(0 if specs[0] is rest[0] else len(calls), (rest, keys_max))
         reply: Batch | Idle = Idle.EMPTY
         for of, most in calls:
-            found = self._claim(holder, of, most)
+            found = self._claim(holder, of, most, beside)
             if found is not Idle.EMPTY:
                 reply = found
             if found not in (Idle.EMPTY, Idle.LIMITED):
                 break
         return reply
 
-    def _claim(self, holder: str, specs: Sequence[LoadSpec], keys_max: int) -> Batch | Idle:
-        self._begin_batch()
+    def _has_tokens(self, queue: str) -> bool:
+        """Whether the rate limit has a token for a turn of the queue. Where it has none, more turns would only wait."""
+        current_lane.set(queue)
+        return self._api.has_tokens()
+
+    def _claim(
+        self, holder: str, specs: Sequence[LoadSpec], keys_max: int, beside: Collection[str] | None
+    ) -> Batch | Idle:
+        if beside is None:
+            self._begin_batch()
+        self._looks.clear()
         settings = self._settings
         asked_ms = self._clock.mono_ms()
         batch = self._broker.claim(
             holder,
             secrets.token_hex(16),
             [self._with_versions(spec) for spec in specs],
-            ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes),
+            ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes, beside),
         )
         if isinstance(batch, Batch):
             batch = replace(batch, deadline_ms=asked_ms + settings.lease_ms - settings.send_margin_ms)
@@ -262,7 +268,7 @@ class TurnEngine(ABC):
         """A turn is over, however it ended."""
 
     def _begin_batch(self) -> None:
-        self._looks.clear()
+        """A batch begins, and no turn is under way."""
 
     def _look(self, step: Look) -> list[Cached]:
         found = self._looks.get(step)

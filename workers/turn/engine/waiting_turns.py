@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -13,6 +14,12 @@ from oarlock.workers.tracing.tracer import UNTRACED, TurnTrace
 if TYPE_CHECKING:
     from oarlock.workers.turn.engine.running_turn import RunningTurn
 
+SLOW_MS = 100
+"""A turn that waits for so long keeps its worker from nothing else. A usual answer takes a tenth of it."""
+PLACES = 48
+"""So many turns may wait beside each other. Each may hold one of its worker's 64 connections."""
+OBJECTS_MAX = 10_000
+"""So many objects the waiting turns may hold in memory before others are claimed beside them: some 20 MB."""
 LOOK_UP_S = 0.1
 """As ``io_loop.LOOK_UP_S``: a signal that comes just before the thread blocks does not wake it."""
 
@@ -33,15 +40,20 @@ class WaitingTurns:
     """Main thread only, except that the I/O thread reports answers and signal handlers report ends."""
 
     def __init__(self) -> None:
-        self._waiting: dict[UnderWay, None] = {}
+        self._waiting: dict[UnderWay, int] = {}
+        """With the ms since when it waits."""
+        self._not_slow_yet: deque[tuple[UnderWay, int]] = deque()
+        """In the order in which they began to wait for the API; some of them wait no more."""
         self._ready: SimpleQueue[UnderWay] = SimpleQueue()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, each: UnderWay, waits_for: Future[Any]) -> None:
+    def add(self, each: UnderWay, waits_for: Future[Any], now_ms: int) -> None:
         """It cannot go on before ``waits_for`` is done, however that ends."""
-        self._waiting[each] = None
+        self._waiting[each] = now_ms
+        if not _in_function(each):
+            self._not_slow_yet.append((each, now_ms))
         waits_for.add_done_callback(lambda _: self._ready.put(each))
         if each.failure is not None:
             self._ready.put(each)
@@ -67,10 +79,27 @@ class WaitingTurns:
         """How many of a queue."""
         return sum(each.claim.queue == queue for each in self._waiting)
 
-    @property
-    def all_in_functions(self) -> bool:
-        """Whether each waits for a function of a user. None of them was claimed because of a crash."""
-        return all(each.turn is not None and each.turn.in_function and not each.claim.crashes for each in self._waiting)
+    def quick_until_ms(self, now_ms: int) -> int:
+        """Until then the worker waits for one of them alone; 0: each waits for a function of a user, or for long."""
+        while self._not_slow_yet:
+            each, since_ms = self._not_slow_yet[0]
+            if self._waiting.get(each) == since_ms and now_ms - since_ms < SLOW_MS:
+                return since_ms + SLOW_MS
+            self._not_slow_yet.popleft()
+        return 0
+
+    def places(self, functions_max: int) -> int:
+        """How many more turns may begin beside these, of which at most so many wait for functions of users."""
+        if sum(len(each.claim.children) for each in self._waiting) >= OBJECTS_MAX:
+            return 0
+        return min(functions_max - sum(map(_in_function, self._waiting)), PLACES - len(self._waiting))
+
+    def crowded(self) -> set[str]:
+        """The namespaces that have as many waiting turns as there are places left. So one namespace has half of the
+        places at most, two have a third each, and there is always room for another one.
+        """
+        counts = Counter(each.claim.key.rpartition("/")[0] for each in self._waiting)
+        return {namespace for namespace, count in counts.items() if count >= PLACES - len(self._waiting)}
 
     def begun_before(self, ms: int) -> list[UnderWay]:
         """Those that began before a moment of the worker's clock."""
@@ -82,3 +111,8 @@ class WaitingTurns:
             assert each.turn is not None
             each.turn.abandon()
         self._waiting.clear()
+        self._not_slow_yet.clear()
+
+
+def _in_function(each: UnderWay) -> bool:
+    return each.turn is not None and each.turn.in_function

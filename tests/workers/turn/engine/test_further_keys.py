@@ -1,4 +1,4 @@
-"""While nothing but functions of users is under way, a worker claims further keys beside them."""
+"""While all turns under way wait for functions of users, or wait for long, a worker claims further keys beside them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Batch, Claim, EpochOver
+from oarlock.broker.values import Batch, Cached, Claim, EpochOver, Idle
+from oarlock.workers.turn.engine.waiting_turns import OBJECTS_MAX, PLACES, SLOW_MS
 from tests.manual_clock import ManualClock
 from tests.workers.turn.engine.test_runner import QUEUE, Rig, Script, Turn, answered, claim_of
 
@@ -33,23 +34,25 @@ class TickingClock(ManualClock):
 
 class FunctionRig(Rig):
     """``more``: batches for each time it asks; after them none. ``rooms``: what it had room for. ``buts``: of which
-    queues it wanted none.
+    queues it wanted none. ``crowded``: and of which namespaces.
     """
 
-    def __init__(self, *more: list[Claim], **settings: Any) -> None:
+    def __init__(self, *more: list[Claim] | Idle, **settings: Any) -> None:
         super().__init__(**settings)
         self.clock = self.runner._clock = TickingClock()
         self._batches, self.rooms, self.buts = list(more), list[int](), list[list[str]]()
+        self.crowded = list[list[str]]()
 
     def start(self, batch: Batch, claim: Claim) -> Turn:
         return FunctionTurn(claim, self.scripts[claim.key], self.told)
 
-    def more(self, room: int, but: Collection[str]) -> Batch | None:
+    def more(self, keys_max: int, but: Collection[str], crowded: Collection[str]) -> Batch | Idle:
         self.told.append("asks")
-        self.rooms.append(room)
+        self.rooms.append(keys_max)
         self.buts.append(sorted(but))
-        claims = self._batches.pop(0) if self._batches else []
-        return Batch(claims[0].queue, claims, {}) if claims else None
+        self.crowded.append(sorted(crowded))
+        found = self._batches.pop(0) if self._batches else Idle.EMPTY
+        return found if isinstance(found, Idle) else Batch(found[0].queue, found, {})
 
     def run_beside(self, *first: Claim, **scripts: Script) -> list[str]:
         self.scripts = scripts
@@ -74,13 +77,78 @@ def test_what_is_over_is_ended_before_it_asks() -> None:
     assert rig.failures == {"a": None, "b": None, "c": None}
 
 
-def test_nothing_is_claimed_beside_a_request_to_the_api() -> None:
+def test_nothing_is_claimed_beside_a_request_to_the_api_that_was_just_sent() -> None:
     function, request = Function(), Future[Any]()
     rig = FunctionRig([claim_of("c")])
-    later = [lambda: rig.clock.advance(1_000), answered(request)]
-    rig.runner._waiting.next = _answering(rig, later)  # type: ignore[method-assign]
+    rig.runner._waiting.next = _answering(rig, [lambda: rig.clock.advance(SLOW_MS // 2), answered(request)])  # type: ignore[method-assign]
     told = rig.run_beside(claim_of("a"), claim_of("b"), a=[function], b=[request], c=[answered(function)])
     assert told.index("b", 2) < told.index("asks")
+
+
+def test_further_keys_run_beside_requests_that_take_long() -> None:
+    request, later = Future[Any](), Future[Any]()
+    rig = FunctionRig([claim_of("b")])
+    rig.runner._waiting.next = _answering(rig, [lambda: rig.clock.advance(SLOW_MS)])  # type: ignore[method-assign]
+    told = rig.run_beside(claim_of("a"), a=[request, later], b=[answered(request), answered(later)])
+    assert told == ["a", "asks", "b", "a", "a", "end of b a"]
+
+
+def test_each_wait_of_a_turn_counts_from_its_own_beginning() -> None:
+    first, second = Future[Any](), Future[Any]()
+    rig = FunctionRig()
+    pause = [lambda: rig.clock.advance(SLOW_MS // 2)]
+    acts = [*pause, answered(first), *pause, answered(second)]
+    rig.runner._waiting.next = _answering(rig, acts)  # type: ignore[method-assign]
+    assert rig.run_beside(claim_of("a"), a=[first, second]) == ["a", "a", "a", "end of a"]
+
+
+def test_where_a_key_waits_that_is_claimed_alone_nothing_more_is_asked_for() -> None:
+    request = Future[Any]()
+    rig = FunctionRig(Idle.ALONE, [claim_of("b")])
+    pauses = [lambda: rig.clock.advance(SLOW_MS)] * 5
+    rig.runner._waiting.next = _answering(rig, [*pauses, answered(request)])  # type: ignore[method-assign]
+    assert rig.run_beside(claim_of("a"), a=[request]) == ["a", "asks", "a", "end of a"]
+    again = Future[Any]()
+    rig.runner._waiting.next = _answering(rig, pauses)  # type: ignore[method-assign]
+    assert rig.run_beside(claim_of("c"), c=[again], b=[answered(again)])[4:7] == ["c", "asks", "b"], "the next time it is"
+
+
+def of(namespace: str, count: int) -> list[Claim]:
+    return [claim_of(f"{namespace}/{number}") for number in range(count)]
+
+
+def _crowded(*waiting: Claim) -> tuple[int, list[str]]:
+    """How many keys a worker asks for beside these turns, and which namespaces are crowded."""
+    rig = FunctionRig(Idle.ALONE)
+    requests = {each.key: Future[Any]() for each in waiting}
+    acts = [lambda: rig.clock.advance(SLOW_MS)] * 2
+    acts += [answered(each) for each in requests.values()]
+    rig.runner._waiting.next = _answering(rig, acts)  # type: ignore[method-assign]
+    rig.run_beside(*waiting, **{key: [each] for key, each in requests.items()})
+    return (rig.rooms[0], rig.crowded[0]) if rig.rooms else (0, [])
+
+
+@pytest.mark.parametrize(
+    ("waiting", "asked_for", "crowded"),
+    [
+        (of("slow", 23), 8, []),
+        (of("slow", 24), 8, ["slow"]),
+        (of("slow", 24) + of("other", 16), 8, ["other", "slow"]),
+        (of("slow", 24) + of("other", 7), 8, ["slow"]),
+        (of("slow", 24) + of("other", 12) + of("third", 9), 3, ["other", "slow", "third"]),
+        (of("slow", 24) + of("other", 12) + of("third", 12), 0, []),
+    ],
+)
+def test_a_namespace_has_no_more_places_than_are_left(waiting: list[Claim], asked_for: int, crowded: list[str]) -> None:
+    assert PLACES == 48
+    assert _crowded(*waiting) == (asked_for, crowded)
+
+
+def test_turns_that_hold_many_objects_are_waited_for() -> None:
+    pods = [Cached("p", "1", "u", b"")] * (OBJECTS_MAX // 2)
+    large = [each._replace(children=pods) for each in of("slow", 2)]
+    assert _crowded(large[0]) == (8, [])
+    assert _crowded(*large) == (0, [])
 
 
 def _answering(rig: FunctionRig, acts: list[Any]) -> Any:
@@ -118,7 +186,7 @@ def test_an_epoch_that_is_over_cuts_off_the_functions() -> None:
     function = Function()
     rig = FunctionRig()
 
-    def over(room: int, but: Collection[str]) -> Batch | None:
+    def over(keys_max: int, but: Collection[str], crowded: Collection[str]) -> Batch | Idle:
         raise EpochOver("stale")
 
     rig.scripts = {"a": [function]}

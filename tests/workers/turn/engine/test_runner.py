@@ -45,6 +45,7 @@ class Turn:
     """Says in ``told`` when it goes on."""
 
     age_ratios = (1, 3)
+    in_function = False
 
     def __init__(self, claim: Claim, script: Script, told: list[str]) -> None:
         self._claim, self._script, self._told = claim, list(script), told
