@@ -1,4 +1,4 @@
-"""A worker claims further keys beside turns that wait: which keys it gets, and who takes those that are claimed alone."""
+"""Claims beside turns that wait: which keys a worker gets, and who takes those that are claimed alone."""
 
 from __future__ import annotations
 

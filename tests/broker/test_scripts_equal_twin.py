@@ -373,6 +373,7 @@ class Twins(RuleBasedStateMachine):
         bytes_max=st.sampled_from((1, 700, 262_144)),
         reader=st.one_of(st.integers(0, 1), st.sampled_from(("", "-", "g1:", "g1:1", "g2:999", "g1:0x1", ":"))),
         rate_per_s=st.sampled_from((0.0, 0.0, 0.3, 1.0, 2.5)),
+        beside=st.sampled_from((None, None, (), ("ns",), ("",), ("far", "ns"))),
     )
     def claim(
         self,
@@ -382,6 +383,7 @@ class Twins(RuleBasedStateMachine):
         bytes_max: int,
         reader: int | str = 0,
         rate_per_s: float = 0.0,
+        beside: tuple[str, ...] | None = None,
     ) -> None:
         """``reader``: one of two that keep local_caches, or the version that a stranger names."""
         self.nonces += 1
@@ -398,7 +400,7 @@ class Twins(RuleBasedStateMachine):
                 holder,
                 f"n{self.nonces}",
                 specs,
-                ClaimLimits(LEASE_MS, DRAIN_MS, keys_max, bytes_max),
+                ClaimLimits(LEASE_MS, DRAIN_MS, keys_max, bytes_max, beside),
             )
         )
         if isinstance(batch, Batch):

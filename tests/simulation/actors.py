@@ -25,9 +25,11 @@ from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.running_turn import RunningTurn
+from oarlock.workers.turn.engine.waiting_turns import SLOW_MS
 from oarlock.workers.turn.steps import Grant, Listed, TurnFailed, Write
 from tests.manual_clock import ManualClock
 from tests.simulation.traffic import Flight, news_after
+from tests.simulation.violation import Violation
 from tests.simulation.world import NAMESPACE, World, as_json
 from tests.workers.turn.turns import arrived
 
@@ -155,6 +157,9 @@ class SimApi:
     def reserve(self, count: int) -> Grant:
         return Grant(count, 0)
 
+    def has_tokens(self) -> bool:
+        return True
+
     def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[OwnerEvent]) -> None:
         pass
 
@@ -182,6 +187,8 @@ class Worker:
         queues: Sequence[str] = ("replicaset",),
     ) -> None:
         self.name, self.task, self.alive, self.frozen_until = name, "", True, 0
+        self.beside = False
+        """Whether it claims further keys beside turns that wait for long."""
         self.host_frozen = self.left = False
         self._keys_max = keys_max
         self._api = api or SimApi(world, clock, settings, name)
@@ -205,15 +212,25 @@ class Worker:
             return
         finishes: list[Finish] = []
         waiting: list[RunningTurn] = []
-        for claim in batch.claims:
-            self._advance(claim, lambda claim=claim: self.engine.start(batch, claim), waiting, finishes)
-        over_ms = self._clock.mono_ms()
+        asks = self.beside and not any(claim.crashes for claim in batch.claims)
+        self._begin(batch, waiting, finishes)
+        begun_ms = over_ms = self._clock.mono_ms()
         while waiting:
             if finishes and self._clock.mono_ms() - over_ms >= self._settings.slow_turn_ms:
                 self.engine.finish(finishes)
                 finishes.clear()
             self._api.hand_over()
             ready = next((turn for turn in waiting if turn.waits_for is not None and turn.waits_for.done()), None)
+            if ready is None and asks and self._clock.mono_ms() - begun_ms >= SLOW_MS:
+                more = self.engine.claim(self.name, self._keys_max, beside=())
+                asks = more is not Idle.ALONE
+                if isinstance(more, Batch):
+                    self._world.count("claimed beside others")
+                    self._begin(more, waiting, finishes)
+                else:
+                    self._world.count("turns end for a lone key" if more is Idle.ALONE else "nothing beside others")
+                begun_ms = self._clock.mono_ms()
+                continue
             if ready is None:
                 give_way()
                 continue
@@ -223,6 +240,14 @@ class Worker:
         if finishes:
             self.engine.finish(finishes)
         self.task = ""
+
+    def _begin(self, batch: Batch, waiting: list[RunningTurn], finishes: list[Finish]) -> None:
+        if any(claim.crashes for claim in batch.claims):
+            self._world.count("lone keys")
+            if waiting or len(batch.claims) > 1:
+                raise Violation(f"I11: {self.name} has other keys beside one that crashed a worker")
+        for claim in batch.claims:
+            self._advance(claim, lambda claim=claim: self.engine.start(batch, claim), waiting, finishes)
 
     def _advance(
         self, claim: Claim, turn: Callable[..., RunningTurn], waiting: list[RunningTurn], finishes: list[Finish]

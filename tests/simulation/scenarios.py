@@ -10,6 +10,12 @@ from tests.simulation.simulation import Weights
 REFUSING = Weights(kubelet=12, user=3, pace_ms=(0, 1, 5, 20, 100, 400))
 """With ``refuses``: writes of some names are answered with 500 for ever, or for a while."""
 
+WAITING = Weights(
+    **{"worker": 60, "land": 4, "arrive": 4, "kill": 3, "supervise": 12, "user": 6, "lose_answer": 4},
+    beside=True,
+)
+"""The server answers late, and workers claim further keys beside the turns that wait."""
+
 SCENARIOS: dict[str, dict[str, Any]] = {
     "usual": {},
     "strict": {"strict": True, "weights": Weights(lose_answer=4, kill=3)},
@@ -31,6 +37,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "people steer": {"weights": Weights(people=8, supervise=14, user=4, kill=2)},
     "people steer and redis is lost": {"weights": Weights(people=6, supervise=14, ingest=20, redis=1)},
     "many owners, a small front": {"owners": 4, "front": 1, "weights": Weights(worker=20, user=8, kill=2, ingestor=2)},
+    "turns wait": {"owners": 4, "weights": WAITING},
     "one owner, many workers": {"owners": 1, "workers": 5, "weights": Weights(worker=80, user=4)},
 }
 
@@ -56,6 +63,10 @@ OPPORTUNITIES: dict[str, tuple[str, ...]] = {
     "people steer": ("pause", "park", "resume", "replay", "requeue", "left", "killed with a write under way"),
     "people steer and redis is lost": ("pause", "park", "left", "redis losses"),
     "many owners, a small front": ("waited behind the front", "killed with a write under way"),
+    "turns wait": (
+        *("claimed beside others", "lone keys", "turns end for a lone key", "turns at once", "already exists"),
+        *("late commits", "killed with a write under way", "looks after D"),
+    ),
     "one owner, many workers": ("already exists", "status conflicts"),
 }
 """What each scenario is for, and has to bring about."""

@@ -59,6 +59,8 @@ class Weights:
     """How many of the other writes meet a fault of the server."""
     keeps_dead_writes: float = 0.0
     """How often a write of a dead sender is passed over when one is chosen to land: it lands late."""
+    beside: bool = False
+    """Whether workers claim further keys beside turns that wait for long."""
 
 
 class Simulation:
@@ -296,7 +298,9 @@ class Simulation:
             self.workers.append(worker)
 
     def _hire(self, name: str, keys_max: int) -> Worker:
-        return Worker(name, self.broker, self.world, self.clock, self.settings, self.checker, keys_max)
+        worker = Worker(name, self.broker, self.world, self.clock, self.settings, self.checker, keys_max)
+        worker.beside = self._weights.beside
+        return worker
 
     def _kubelet(self) -> None:
         pods = list(self.world.pods.values())

@@ -30,7 +30,7 @@ from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, distinct, take_out
 from tests.simulation.redis_rig import RedisRig
-from tests.simulation.scenarios import REFUSING
+from tests.simulation.scenarios import REFUSING, WAITING
 from tests.simulation.simulation import Simulation, Weights
 from tests.simulation.world import World
 
@@ -255,6 +255,16 @@ MUTANTS: dict[str, Mutant] = {
         ),
         weights=LISTING,
         options=CROWDED,
+    ),
+    "a key that crashed a worker is claimed beside others": Mutant(
+        (("claim", "if alone or crowded", "if crowded"), ("claim", "lone_key and lets_its_turns_end()", "false")),
+        weights=WAITING,
+        options={"owners": 4},
+    ),
+    "what is passed over goes with what is taken": Mutant(
+        (("claim", "  if passed_over then\n", "  if false then\n"),),
+        weights=WAITING,
+        options={"owners": 4},
     ),
     "what leaves does not wake its old owner": Mutant(
         (("ingest", "wakes == old_wakes and wakes or old_wakes", "wakes == old_wakes and '' or ''"),),

@@ -135,14 +135,18 @@ class TurnEngine(ABC):
     ) -> Batch | Idle:
         """Take keys, each queue first in its turn. WAIT while the API does not answer: keys must not be used up.
 
-        ``but``: of none of these queues. ``beside``: turns are under way, and of none of these namespaces is more wanted.
+        ``but``: of none of these queues. ``beside``: turns are under way, and none of these namespaces may have more.
         """
         if self._transport_errors >= OUTAGE_AFTER:
             if not self._api.probe():
                 return Idle.WAIT
             self._transport_errors = 0
         self._specs.append(self._specs.pop(0))
-        specs = [each for each in self._specs if each.queue not in but and (beside is None or self._has_tokens(each.queue))]
+        specs = [each for each in self._specs if each.queue not in but]
+        if beside is not None:
+            specs = [each for each in specs if self._has_tokens(each.queue)]
+        if not specs:
+            return Idle.EMPTY
         one_by_one = [each for each in specs if each.queue in self._custom and is_bounded(self._settings, each.queue)]
         rest = [each for each in specs if each not in one_by_one]
         calls = [([each], 1) for each in one_by_one]  # a worker with more would keep them from others that are idle
@@ -267,8 +271,8 @@ class TurnEngine(ABC):
     def ended(self, running: RunningTurn) -> None:
         """A turn is over, however it ended."""
 
-    def _begin_batch(self) -> None:
-        """A batch begins, and no turn is under way."""
+    def _begin_batch(self) -> None:  # noqa: B027
+        """A batch begins, and no turn is under way: nothing to do here."""
 
     def _look(self, step: Look) -> list[Cached]:
         found = self._looks.get(step)

@@ -110,7 +110,8 @@ def test_where_a_key_waits_that_is_claimed_alone_nothing_more_is_asked_for() -> 
     assert rig.run_beside(claim_of("a"), a=[request]) == ["a", "asks", "a", "end of a"]
     again = Future[Any]()
     rig.runner._waiting.next = _answering(rig, pauses)  # type: ignore[method-assign]
-    assert rig.run_beside(claim_of("c"), c=[again], b=[answered(again)])[4:7] == ["c", "asks", "b"], "the next time it is"
+    told = rig.run_beside(claim_of("c"), c=[again], b=[answered(again)])
+    assert told[4:7] == ["c", "asks", "b"], "the next time it is"
 
 
 def of(namespace: str, count: int) -> list[Claim]:
