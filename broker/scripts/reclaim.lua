@@ -28,7 +28,7 @@ for _, task in ipairs(tasks) do
     unlock(queue, {key}, holder_of(lock))
     local why = lose_turn(queue, key, turns[task], holder_of(lock), lock, '', now)
     -- The supervisor, which could say on which key the worker was working, has died too or was cut off. So at first no key is blamed:
-    -- all become suspect, and a suspect key is claimed alone. If its lease ends again, it was the only key of the worker that died.
+    -- all become suspect. A key whose lease ends again before a turn of it has ended is claimed alone from then on.
     if redis.call('HSETNX', base .. queue .. ':crashes', key, 0) == 1 then
       append(queue, key, why)
       added = added + 1

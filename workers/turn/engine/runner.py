@@ -22,7 +22,7 @@ from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.tracing.tracer import UNTRACED, NoTracer, Tracer, TurnTrace
-from oarlock.workers.turn.engine.waiting_turns import PLACES, UnderWay, WaitingTurns
+from oarlock.workers.turn.engine.waiting_turns import UnderWay, WaitingTurns
 from oarlock.workers.turn.steps import TurnFailed
 from oarlock.workers.turn.turn_note import failed, one_line
 
@@ -118,7 +118,7 @@ class TurnRunner:
         self._tracer, self._epoch = tracer or NoTracer(), epoch
         self._limit_s = max(1, -(-settings.turn_limit_ms // 1_000))
         self._under_way: dict[UnderWay, None] = {}
-        self._waiting = WaitingTurns()
+        self._waiting = WaitingTurns(settings.writes_in_flight)
         self._behind: dict[str, tuple[Batch, deque[Claim]]] = {}
         """By bounded queue: claims that have yet to begin, and their batch."""
         self._stepping: UnderWay | None = None
@@ -221,7 +221,7 @@ class TurnRunner:
             self._finish()
             left_ms = LOOK_MS
         ask_ms = NEVER_MS
-        if self._more is not None and len(self._waiting) < PLACES:
+        if self._more is not None and len(self._waiting) < self._waiting.places_max:
             ask_ms = max(self._ask_ms, self._waiting.quick_until_ms(now_ms))
         found = self._waiting.next(max(0, min(left_ms, ask_ms - now_ms)) / 1_000)
         now_ms = self._clock.mono_ms()

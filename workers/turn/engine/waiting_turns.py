@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 SLOW_MS = 100
 """A turn that waits for so long keeps its worker from nothing else. A usual answer takes a tenth of it."""
 PLACES = 48
-"""So many turns may wait beside each other. Each may hold one of its worker's 64 connections."""
+"""So many turns may wait beside each other, and no more than three for four requests that their worker may have on the
+wire: a turn that waits may hold one.
+"""
 OBJECTS_MAX = 10_000
 """So many objects the waiting turns may hold in memory before others are claimed beside them: some 20 MB."""
 LOOK_UP_S = 0.1
@@ -39,7 +41,8 @@ class UnderWay:
 class WaitingTurns:
     """Main thread only, except that the I/O thread reports answers and signal handlers report ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, writes_in_flight: int) -> None:
+        self.places_max = min(PLACES, writes_in_flight * 3 // 4)
         self._waiting: dict[UnderWay, int] = {}
         """With the ms since when it waits."""
         self._not_slow_yet: deque[tuple[UnderWay, int]] = deque()
@@ -92,14 +95,14 @@ class WaitingTurns:
         """How many more turns may begin beside these, of which at most so many wait for functions of users."""
         if sum(len(each.claim.children) for each in self._waiting) >= OBJECTS_MAX:
             return 0
-        return min(functions_max - sum(map(_in_function, self._waiting)), PLACES - len(self._waiting))
+        return min(functions_max - sum(map(_in_function, self._waiting)), self.places_max - len(self._waiting))
 
     def crowded(self) -> set[str]:
         """The namespaces that have as many waiting turns as there are places left. So one namespace has half of the
         places at most, two have a third each, and there is always room for another one.
         """
         counts = Counter(each.claim.key.rpartition("/")[0] for each in self._waiting)
-        return {namespace for namespace, count in counts.items() if count >= PLACES - len(self._waiting)}
+        return {namespace for namespace, count in counts.items() if count >= self.places_max - len(self._waiting)}
 
     def begun_before(self, ms: int) -> list[UnderWay]:
         """Those that began before a moment of the worker's clock."""

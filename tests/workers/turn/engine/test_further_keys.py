@@ -145,6 +145,16 @@ def test_a_namespace_has_no_more_places_than_are_left(waiting: list[Claim], aske
     assert _crowded(*waiting) == (asked_for, crowded)
 
 
+def test_waiting_turns_leave_connections_to_others() -> None:
+    rig = FunctionRig(writes_in_flight=8)
+    requests = {f"a/{number}": Future[Any]() for number in range(6)}
+    pauses = [lambda: rig.clock.advance(SLOW_MS)] * 3
+    first, *others = (answered(each) for each in requests.values())
+    rig.runner._waiting.next = _answering(rig, [*pauses, first, *pauses, *others])  # type: ignore[method-assign]
+    rig.run_beside(*map(claim_of, requests), **{key: [each] for key, each in requests.items()})
+    assert (rig.rooms[0], rig.crowded[0]) == (1, ["a"]), "once one of the six was answered"
+
+
 def test_turns_that_hold_many_objects_are_waited_for() -> None:
     pods = [Cached("p", "1", "u", b"")] * (OBJECTS_MAX // 2)
     large = [each._replace(children=pods) for each in of("slow", 2)]
