@@ -69,7 +69,7 @@ EXPECTED: dict[str, Expected] = {
     "holders": SHOWS_BY_TYPE,
     "seen": SHOWS_BY_TYPE,
     "holder:<holder>": SHOWS_BY_TYPE,
-    "lone": SHOWS_BY_TYPE,
+    "lone": ALL_HARMLESS,
     "waiters": SHOWS_BY_TYPE,
     "wake": SHOWS_BY_TYPE,
     "timer": SHOWS_BY_TYPE,
