@@ -100,7 +100,10 @@ for i = 8, #ARGV do
   if beside then
     local lone_key
     entries, lone_key = entries_beside(queue, entries)
-    if lone_key and lets_its_turns_end() then return {'ALONE'} end
+    if lone_key and lets_its_turns_end() then
+      redis.call('ZREM', waiters, holder) -- it does not wait for a token
+      return {'ALONE'}
+    end
   end
   rate = paused and rate_set(paused, queue) or rate
   if rate and #entries > 0 then

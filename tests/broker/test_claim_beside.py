@@ -87,6 +87,16 @@ def test_a_key_that_crashed_a_worker_is_not_claimed_beside_others(case: Case) ->
     assert state_of(case, "b/1") == "queued", "nothing was taken"
 
 
+def test_a_worker_that_ends_its_turns_for_it_waits_for_no_token(case: Case) -> None:
+    opened(case, holders=("w1",))
+    assert claim_reply(case, "w1") is Idle.EMPTY
+    assert list(case.state()["waiters"]) == ["w1"]
+    case.worker.add(QUEUE, ["a/lone"])
+    crash(case, "a/lone", 1)
+    assert beside(case, "w1") is Idle.ALONE
+    assert "waiters" not in case.state()
+
+
 def test_one_worker_ends_its_turns_for_it_and_the_others_go_on(case: Case) -> None:
     with_lone_key(case, "b/1", "b/2")
     assert beside(case, "w1") is Idle.ALONE
