@@ -1,77 +1,105 @@
 """Which owners there are and what they select: routing an orphan, or the end of a pod, needs no more."""
 
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Generic, TypeVar
+
 from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.claim import Claimable, Claimer
+
+Who = TypeVar("Who", bound=Hashable)
+_Place = tuple[str, ...]
 
 
 class OwnerTable:
     """Selectors by queue, namespace and key. The reader of the owners' events keeps it."""
 
-    __slots__ = ("_owners", "_place_of", "_waiting")
+    __slots__ = ("_adopters", "_waiting")
 
     def __init__(self) -> None:
-        self._owners: dict[tuple[str, str], dict[str, LabelSelector]] = {}
-        self._waiting: dict[tuple[str, ...], dict[tuple[str, str], LabelSelector]] = {}
-        """Of owners that wait for the end of pods, by a place: the namespace, and a label that they ask for, if any."""
-        self._place_of: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._adopters: _Selectors[str] = _Selectors()
+        """Keys, by queue and namespace."""
+        self._waiting: _Selectors[tuple[str, str]] = _Selectors()
+        """Queues and keys of owners that wait for the end of pods, by namespace."""
 
     def note(self, queue: str, owner: Claimer, gone: bool = False) -> None:
         """Note an owner's present state, or forget it. An owner that adopts nothing is not kept: it has no selector, an
         empty or an invalid one.
         """
-        selector = owner.selector
+        selector, key = owner.selector, owner.key
         if gone or selector is None or selector.empty or selector.error:
-            self.forget(queue, owner.key)
+            self.forget(queue, key)
+            return
+        self._adopters.put((queue, owner.namespace), key, selector)
+        if owner.waits_for_pods:
+            self._waiting.put((owner.namespace,), (queue, key), selector)
         else:
-            self._owners.setdefault((queue, owner.namespace), {})[owner.key] = selector
-            self._wait_no_more(queue, owner.key)
-            if owner.waits_for_pods:
-                place = (owner.namespace, *min(selector.match_labels.items(), default=()))
-                self._waiting.setdefault(place, {})[queue, owner.key] = selector
-                self._place_of[queue, owner.key] = place
+            self._waiting.drop((owner.namespace,), (queue, key))
 
     def forget(self, queue: str, key: str) -> None:
         """Forget the owner of this key, if it is known."""
-        place = queue, key.partition("/")[0]
-        owners = self._owners.get(place, {})
-        if owners.pop(key, None) is not None and not owners:
-            del self._owners[place]
-        self._wait_no_more(queue, key)
-
-    def _wait_no_more(self, queue: str, key: str) -> None:
-        place = self._place_of.pop((queue, key), None)
-        if place is not None:
-            del self._waiting[place][queue, key]
-            if not self._waiting[place]:
-                del self._waiting[place]
+        namespace = key.partition("/")[0]
+        self._adopters.drop((queue, namespace), key)
+        self._waiting.drop((namespace,), (queue, key))
 
     def clear(self) -> None:
         """Forget all, before a new list is read."""
-        self._owners.clear()
-        self._waiting.clear()
-        self._place_of.clear()
+        self._adopters, self._waiting = _Selectors(), _Selectors()
 
     def has(self, queue: str, namespace: str) -> bool:
         """Whether an owner of the queue in the namespace may adopt anything."""
-        return (queue, namespace) in self._owners
+        return self._adopters.has((queue, namespace))
 
     def selecting(self, queue: str, orphan: Claimable) -> list[str]:
         """Keys of the owners in the orphan's namespace that select it; none for one without labels."""
-        if not orphan.labels:
-            return []
-        owners = self._owners.get((queue, orphan.namespace))
-        if not owners:
-            return []
-        return [key for key, selector in owners.items() if selector.matches(orphan.labels)]
+        return list(self._adopters.matching((queue, orphan.namespace), orphan.labels)) if orphan.labels else []
 
     def waiting_for(self, pod: Claimable) -> list[tuple[str, str]]:
         """Queues and keys of the owners that wait for the end of such a pod, whoever controls it."""
-        if not self._waiting:
-            return []
-        namespace, labels = pod.namespace, pod.labels
-        found: list[tuple[str, str]] = []
-        for place in [(namespace,), *[(namespace, *label) for label in labels.items()]]:
-            waiting = self._waiting.get(place)
-            if waiting:
-                found += [who for who, selector in waiting.items() if selector.matches(labels)]
-        return found
+        return list(self._waiting.matching((pod.namespace,), pod.labels))
+
+
+class _Selectors(Generic[Who]):
+    """Each selector under one label that it asks for, so that an object is held against few of thousands of them: of
+    its labels the one with the fewest selectors. One that asks for no label by value is under the root alone.
+    """
+
+    __slots__ = ("_place_of", "_places")
+
+    def __init__(self) -> None:
+        self._places: dict[_Place, dict[_Place, dict[Who, LabelSelector]]] = {}
+        """By root, and by label there; () where there is none."""
+        self._place_of: dict[tuple[_Place, Who], _Place] = {}
+
+    def has(self, root: _Place) -> bool:
+        return root in self._places
+
+    def put(self, root: _Place, who: Who, selector: LabelSelector) -> None:
+        label = self._place_of.get((root, who))
+        if label is not None:
+            if self._places[root][label][who] == selector:
+                return
+            self.drop(root, who)
+        labels = self._places.setdefault(root, {})
+        label = min(selector.match_labels.items(), key=lambda each: (len(labels.get(each, ())), each), default=())
+        labels.setdefault(label, {})[who] = selector
+        self._place_of[root, who] = label
+
+    def drop(self, root: _Place, who: Who) -> None:
+        label = self._place_of.pop((root, who), None)
+        if label is None:
+            return
+        labels = self._places[root]
+        del labels[label][who]
+        if not labels[label]:
+            del labels[label]
+        if not labels:
+            del self._places[root]
+
+    def matching(self, root: _Place, labels: Mapping[str, str]) -> Iterator[Who]:
+        places = self._places.get(root)
+        if not places:
+            return
+        for place in ((), *labels.items()):
+            for who, selector in places.get(place, {}).items():
+                if selector.matches(labels):
+                    yield who

@@ -52,8 +52,8 @@ class KnownOwners:
         known = self._selectors.setdefault(queue, {})
         self.table.note(queue, owner)
         changed = owner.key not in known or known[owner.key] != owner.selector
-        known[owner.key] = owner.selector
         if changed:
+            known[owner.key] = owner.selector
             self.news += 1
             self._news_of[owner.namespace] = self.news
         return changed

@@ -42,7 +42,7 @@ def test_waiting_for(selector: LabelSelector, found: bool) -> None:
 
 def test_changes_leave_nothing_behind() -> None:
     """Against the plain rule, over random changes; at the end all are forgotten."""
-    rng, table, known = random.Random(1), OwnerTable(), dict[str, Any]()
+    rng, table, known, adopters = random.Random(1), OwnerTable(), dict[str, Any](), dict[str, Any]()
     for _ in range(2_000):
         name = f"d{rng.randrange(6)}"
         labels = {key: rng.choice("xy") for key in ("app", "tier") if rng.random() < 0.6}
@@ -50,12 +50,33 @@ def test_changes_leave_nothing_behind() -> None:
         gone = rng.random() < 0.2
         table.note("deployment", owner, gone)
         known.pop(owner.key, None)
+        adopters.pop(owner.key, None)
+        if not gone and labels:
+            adopters[owner.key] = owner.selector
         if not gone and labels and owner.waits_for_pods:
             known[owner.key] = owner.selector
+        assert table.has("deployment", "default") == bool(adopters)
         pod = pod_of("x", labels={key: rng.choice("xy") for key in ("app", "tier", "more")})
         assert sorted(key for _, key in table.waiting_for(pod)) == sorted(
             key for key, selector in known.items() if selector.matches(pod.labels)
         )
+        assert sorted(table.selecting("deployment", pod)) == sorted(
+            key for key, selector in adopters.items() if selector.matches(pod.labels)
+        )
     for number in range(6):
         table.forget("deployment", f"default/d{number}")
-    assert (table._waiting, table._place_of, table._owners) == ({}, {}, {})
+    for each in (table._waiting, table._adopters):
+        assert (each._places, each._place_of) == ({}, {})
+
+
+def test_an_orphan_is_held_against_few_of_many_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand Deployments in a namespace that share a label, as those of one application do."""
+    table, looked = OwnerTable(), []
+    for number in range(1_000):
+        labels = {"a-part-of": "shop", "name": f"web-{number}"}
+        table.note("deployment", dep(1, name=f"d{number}", selector=label_selector(labels)))
+    plain = LabelSelector.matches
+    monkeypatch.setattr(LabelSelector, "matches", lambda *given: looked.append(given) or plain(*given))
+    orphan = pod_of("x", labels={"a-part-of": "shop", "name": "web-7", "more": "x"})
+    assert table.selecting("deployment", orphan) == ["default/d7"]
+    assert len(looked) <= 2
