@@ -232,7 +232,7 @@ end
 -- is handed beside them.
 local function counts_of(i, child, uid, others)
   if others > 0 or #expectations[i] > 0 or waiting[i] ~= '' then return NONE end
-  local at = string.find(words_of[i], ' =', 1, true)
+  local at = string.byte(words_of[i]) ~= 61 and string.find(words_of[i], ' =', 1, true) or 1 -- the first word with "=" before it
   local asked = string.match(words_of[i], '^ ?=(%d+)', at)
   return asked and summary_at_rest(child.summary .. uid, child.set .. uid, tonumber(asked)) or NONE
 end

@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "5e6cc382257d4dd6993d68dcc6a03d8097d2344e1bd4d21e90bc5f3da9f1c0a3",
+    4: "b9271d6e8bbad4238648070e710f56a701790a87c1ad34379d83970874efde4b",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

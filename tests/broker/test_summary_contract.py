@@ -66,6 +66,8 @@ TWO = (child("a", 101), child("b", 102))
         pytest.param(TWO, ["=1"], {}, id="too many: objects"),
         pytest.param((*TWO, child("c", 103, "")), ["=2"], {}, id="one is not counted: objects"),
         pytest.param((*TWO, child("c", 103, uid="other")), ["=2"], {READY: 2}, id="another's do not count"),
+        pytest.param(TWO, ["=2", "x=1", "=1"], {READY: 2}, id="of two numbers the first: at the beginning"),
+        pytest.param(TWO, ["x=1", "=1", "=2"], {}, id="of two numbers the first: after another word"),
         pytest.param((), ["=0"], {}, id="no children"),
     ],
 )
