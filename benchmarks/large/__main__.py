@@ -7,6 +7,7 @@ this machine. Seven of ten pods are of ReplicaSets of 10, two of Deployments of 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,10 @@ class Run:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
-    runs = [measure(Size(pods), options) for pods in (options.small, options.pods) if pods]
+    runs = []
+    for pods in filter(None, (options.small, options.pods)):
+        runs.append(measure(Size(pods), options))
+        say(f"{pods:,} pods: {json.dumps(_facts(runs[-1]))}")
     rows = [(title, *(cell(run) for run in runs)) for title, cell in _CELLS]
     report.show("a large cluster", ("", *(f"{run.size.exact:,} pods" for run in runs)), rows)
     for run in runs:

@@ -88,7 +88,7 @@ def list_(names: tuple[str, ...], selector: str, with_pods: bool, output: str, *
     "Without NODE the numbers go on: node-5 after node-4."
 )
 @names_argument
-@click.option("--count", type=click.IntRange(1, 5_000), help="How many; their names are numbered.  [default: 1]")
+@click.option("--count", type=click.IntRange(1, 10_000), help="How many; their names are numbered.  [default: 1]")
 @click.option("--prefix", default="node-", show_default=True, help="What stands before the number.")
 @click.option("--label", "-l", "labels", multiple=True, metavar="KEY=VALUE", help="Can be repeated.")
 @click.option("--taint", "-t", "taints", multiple=True, metavar="KEY[=VALUE]:EFFECT", help="Can be repeated.")

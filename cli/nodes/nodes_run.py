@@ -36,7 +36,7 @@ _TELL_AFTER_S: Final = 1.0
     "It serves only nodes with the annotation oarlock.io/simulated=true: its own, and those of `oarlock nodes add`. "
     "Run one such process for a cluster.",
 )
-@click.option("--count", "nodes", type=click.IntRange(0, 5_000), default=5, show_default=True, help="How many nodes.")
+@click.option("--count", "nodes", type=click.IntRange(0, 10_000), default=5, show_default=True, help="How many nodes.")
 @click.option("--prefix", default="node-", show_default=True, help="The part of their names before the number.")
 @click.option(
     "--room",

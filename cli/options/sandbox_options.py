@@ -24,7 +24,7 @@ def size_options(nodes: int = 5) -> Option:
     return together(
         click.option(
             "--nodes",
-            type=click.IntRange(1, 5_000),
+            type=click.IntRange(1, 10_000),
             default=nodes,
             show_default=True,
             help="Simulated nodes with room for 110 pods each; 1,000 run on two cores. `oarlock nodes add` adds more.",

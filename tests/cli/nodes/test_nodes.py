@@ -153,7 +153,7 @@ def test_not_ready(kubeconfig: Path, option: tuple[str, ...], state: str, key: s
         ("add --prefix -x", "node '-x0': bad name"),
         ("add node-0 node-9", "node 'node-0': there is one already; give another name"),
         ("add a --count 2", "NODE and --count exclude each other; leave one out"),
-        ("add --count 0", "Invalid value for '--count': 0 is not in the range 1<=x<=5000"),
+        ("add --count 0", "Invalid value for '--count': 0 is not in the range 1<=x<=10000"),
         ("add --label zone", "label 'zone': no value; write key=value, such as zone=a"),
         ("add --label zone=a=b", "label 'zone=a=b': bad value 'a=b'"),
         ("add --taint key=value", "taint 'key=value': no effect; write key=value:Effect"),
