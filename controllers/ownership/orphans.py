@@ -34,6 +34,11 @@ def places_by_label(namespace: str, labels: dict[str, str]) -> tuple[str, ...]:
     return (orphan_entry(namespace), *[orphan_entry(_label(namespace, *label)) for label in labels.items()])
 
 
+def labelled_entry(namespace: str, label: tuple[str, ...]) -> str:
+    """Index entry of all orphans with a label and its value, or of all, where there is none."""
+    return orphan_entry(_label(namespace, *label) if label else namespace)
+
+
 def places_by_name(namespace: str, name: str) -> tuple[str, ...]:
     """Index entries of an orphan whose name an owner might choose for a pod."""
     return tuple(

@@ -53,6 +53,12 @@ class OwnerTable:
         """Keys of the owners in the orphan's namespace that select it; none for one without labels."""
         return list(self._adopters.matching((queue, orphan.namespace), orphan.labels)) if orphan.labels else []
 
+    def label_of(self, queue: str, key: str) -> tuple[str, ...] | None:
+        """A label and value of all objects that the owner selects, one that few owners ask for; () where it asks for
+        none by value; None where it adopts nothing.
+        """
+        return self._adopters.label_of((queue, key.partition("/")[0]), key)
+
     def waiting_for(self, pod: Claimable) -> list[tuple[str, str]]:
         """Queues and keys of the owners that wait for the end of such a pod, whoever controls it."""
         return list(self._waiting.matching((pod.namespace,), pod.labels))
@@ -94,6 +100,9 @@ class _Selectors(Generic[Who]):
             del labels[label]
         if not labels:
             del self._places[root]
+
+    def label_of(self, root: _Place, who: Who) -> _Place | None:
+        return self._place_of.get((root, who))
 
     def matching(self, root: _Place, labels: Mapping[str, str]) -> Iterator[Who]:
         places = self._places.get(root)

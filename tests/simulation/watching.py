@@ -71,7 +71,7 @@ class WatchingIngestor:
     def step(self, resource: str, size: int) -> None:
         """Apply the next few events of a resource."""
         broker = self._broker()
-        if self._owners.doubtful:
+        if self._owners.in_doubt:
             self._owners.settle(broker, _ADOPTABLE)
         if resource not in self._watched:
             mark = broker.watermark(resource)

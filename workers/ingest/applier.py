@@ -68,7 +68,7 @@ class Applier:
     def drop(self) -> None:
         """Forget the events that were not applied: they come again."""
         if self._batch is not None:  # its owners are known already, so they will not count as news again
-            self._owners.doubtful.update(namespace for _, namespace in self._batch.owners)
+            self._owners.doubtful.update(owner for _, owner in self._batch.owners)
         self._raw.clear()
         self._batch, self._rested = None, False
 
@@ -127,7 +127,7 @@ class Applier:
             if not newer(rv, skipped_to):
                 for queue, key in wakes:
                     broker.add(queue, [key], why="orphans")
-        self._owners.doubtful.update(namespace for rv, namespace in batch.owners if not newer(rv, skipped_to))
+        self._owners.doubtful.update(owner for rv, owner in batch.owners if not newer(rv, skipped_to))
 
 
 def _woken(resource: str, events: Sequence[Event], result: Ingested) -> list[Woken]:

@@ -158,7 +158,7 @@ class Ingestor:
             return due_ms
         if coordinator.wants_lists(now_ms) and self._list_for_opening():
             return 0
-        if self._owners.doubtful:
+        if self._owners.in_doubt:
             self._owners.settle(broker, [each for each in WATCHED.values() if each.adoptable])
         may_list = coordinator.may_list(now_ms)
         due_ms = min([due_ms, *[reflector.step(now_ms, may_list) for reflector in self._reflectors]])

@@ -6,17 +6,19 @@ it may not: one may be ahead with pods, another with owners. So each ingestor lo
 has seen, whoever applied them:
 
 - an orphan that another ingestor applied still wakes its owners;
-- an owner that another ingestor applied puts its namespace in doubt, and so does one that is learned after a batch of
-  orphans was prepared and before that batch is applied;
+- an owner that another ingestor applied is in doubt, and so is one that is learned after a batch of orphans was
+  prepared and before that batch is applied;
 - an ingestor that starts, or skips a part of the history, doubts every namespace.
 
-A doubt is settled by a look at the cached orphans of the namespace. So no pair is missed as long as one ingestor lives
-or starts again.
+A doubt about an owner is settled by a look at the cached orphans that have one of its labels, a doubt about a
+namespace by a look at all of them. So no pair is missed as long as one ingestor lives or starts again. That an owner
+came must not cost a look at all orphans of its namespace: to a Deployment every ReplicaSet without one is an orphan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import takewhile
 from typing import Any
 
 from oarlock.broker.paging import every
@@ -24,12 +26,13 @@ from oarlock.broker.protocol import Broker
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.claim import Claimer
-from oarlock.controllers.ownership.orphans import orphan_entry
+from oarlock.controllers.ownership.orphans import labelled_entry, orphan_entry
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.registry import owners_of
+from oarlock.controllers.routing import WakeKey
 from oarlock.workers.signing.refusals import decoded
 
-NAMESPACES_AT_ONCE = 50
+ENTRIES_AT_ONCE = 200
 
 
 class KnownOwners:
@@ -38,11 +41,14 @@ class KnownOwners:
     def __init__(self) -> None:
         self.table = OwnerTable()
         self._selectors: dict[str, dict[str, LabelSelector | None]] = {}
-        self.doubtful: set[str] = set()
-        """Namespaces where an owner may select a cached orphan that did not wake it."""
+        self.doubtful: set[WakeKey] = set()
+        """Owners that may select a cached orphan that did not wake them."""
+        self.doubtful_namespaces: set[str] = set()
+        """Where any owner may."""
         self.news = 0
         """Counts owners that were learned or changed their selector."""
-        self._news_of: dict[str, int] = {}
+        self._news_of: dict[WakeKey, int] = {}
+        """The latest last."""
 
     def note(self, queue: str, owner: Claimer, gone: bool) -> bool:
         """Note an owner's present state. Returns whether it may now select pods that it did not select before."""
@@ -55,13 +61,19 @@ class KnownOwners:
         if changed:
             known[owner.key] = owner.selector
             self.news += 1
-            self._news_of[owner.namespace] = self.news
+            self._news_of.pop((queue, owner.key), None)
+            self._news_of[queue, owner.key] = self.news
         return changed
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether there is anything to settle."""
+        return bool(self.doubtful or self.doubtful_namespaces)
 
     def doubt_since(self, news: int) -> None:
         """Orphans that were routed at this count of ``news`` are in the cache only now: doubt what is newer."""
-        if news != self.news:
-            self.doubtful.update(namespace for namespace, at in self._news_of.items() if at > news)
+        newer = takewhile(lambda each: each[1] > news, reversed(self._news_of.items()))
+        self.doubtful.update(owner for owner, _ in newer)
 
     def replace(self, queue: str, owners: Iterable[Claimer]) -> None:
         """Know exactly these owners of a queue."""
@@ -75,27 +87,38 @@ class KnownOwners:
     def _forget(self, queue: str, key: str) -> None:
         self.table.forget(queue, key)
         self._selectors.get(queue, {}).pop(key, None)
+        self._news_of.pop((queue, key), None)
 
     def doubt_all(self) -> None:
         """Doubt every namespace: this process skipped a part of the history and may have missed any pair."""
         for owners in self._selectors.values():
-            self.doubtful.update(key.partition("/")[0] for key in owners)
+            self.doubtful_namespaces.update(key.partition("/")[0] for key in owners)
 
     def settle(self, broker: Broker, resources: Iterable[Watched[Any]]) -> int:
-        """Wake every owner that selects an orphan cached in a doubtful namespace. Returns how many keys it queued.
+        """Wake every owner in doubt that selects a cached orphan. Returns how many keys it queued.
 
-        Raises ObjectRefused, besides what the broker raises; then the namespaces stay in doubt.
+        Raises ObjectRefused, besides what the broker raises; then the doubts stay.
         """
         wakes: dict[str, set[str]] = {}
         for resource in resources:
             adopters = set(owners_of(resource.resource).values())
-            places = [each for each in sorted(self.doubtful) if any(self.table.has(queue, each) for queue in adopters)]
-            entries = [orphan_entry(namespace) for namespace in places]
-            for at in range(0, len(entries), NAMESPACES_AT_ONCE):
-                for cached in every(broker, resource.resource, entries[at : at + NAMESPACES_AT_ONCE]):
+            entries = self._where_to_look(adopters)
+            for at in range(0, len(entries), ENTRIES_AT_ONCE):
+                for cached in every(broker, resource.resource, entries[at : at + ENTRIES_AT_ONCE]):
                     for queue, key in resource.route(decoded(resource, cached), False, self.table).wake:
                         if queue in adopters:  # not its own, if it is an owner too
                             wakes.setdefault(queue, set()).add(key)
         queued = sum(broker.add(queue, sorted(keys), why="orphans") for queue, keys in sorted(wakes.items()))
-        self.doubtful = set()
+        self.doubtful, self.doubtful_namespaces = set(), set()
         return queued
+
+    def _where_to_look(self, queues: Collection[str]) -> list[str]:
+        """Index entries with all orphans that the owners in doubt of these queues select."""
+        whole = self.doubtful_namespaces
+        namespaces = [each for each in sorted(whole) if any(self.table.has(queue, each) for queue in queues)]
+        entries = [orphan_entry(namespace) for namespace in namespaces]
+        for queue, key in sorted(self.doubtful):
+            namespace = key.partition("/")[0]
+            if queue in queues and namespace not in whole and (label := self.table.label_of(queue, key)) is not None:
+                entries.append(labelled_entry(namespace, label))
+        return list(dict.fromkeys(entries))

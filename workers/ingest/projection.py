@@ -31,8 +31,8 @@ class EventBatch:
     """Contiguous watch events up to ``to``, ready to be applied.
 
     ``events`` are in order. Another ingestor applied the events at or below the watermark: they count only for
-    ``orphans`` (resourceVersion, keys that would adopt it) and ``owners`` (resourceVersion, namespace of an owner that
-    may select more pods than before). ``news``: the count of the known owners when the batch was prepared.
+    ``orphans`` (resourceVersion, keys that would adopt it) and ``owners`` (resourceVersion, an owner that may select
+    more pods than before). ``news``: the count of the known owners when the batch was prepared.
     """
 
     to: str
@@ -40,7 +40,7 @@ class EventBatch:
     count: int = 0
     events: list[Event] = field(default_factory=list)
     orphans: list[tuple[str, tuple[WakeKey, ...]]] = field(default_factory=list)
-    owners: list[tuple[str, str]] = field(default_factory=list)
+    owners: list[tuple[str, WakeKey]] = field(default_factory=list)
 
 
 class Projector:
@@ -107,7 +107,7 @@ class Projector:
             self._detector.added(event.object, self.resource.kind, obj)
         queue = self.resource.owner_queue
         if queue and self._owners.note(queue, obj, gone):
-            batch.owners.append((event.rv, obj.namespace))
+            batch.owners.append((event.rv, (queue, obj.key)))
         routes = self._routes(obj, gone)
         if self.resource.adoptable and OWNED not in event.object:
             adopters = tuple([wake for wake in routes.wake if wake[0] != queue])  # its own key, if it is an owner too

@@ -25,7 +25,7 @@ def test_doubts_about_its_namespace_do_not_wake_it(rig: Rig) -> None:
     rig.open()
     rig.work()
     process.owners.doubt_all()
-    assert process.owners.doubtful == {"x"}
+    assert process.owners.doubtful_namespaces == {"x"}
     rig.run_for(100)
-    assert process.owners.doubtful == set()
+    assert not process.owners.in_doubt
     assert rig.work() == 0

@@ -620,7 +620,7 @@ def test_a_batch_that_is_dropped_leaves_its_new_owners_in_doubt(opened: Rig) -> 
         reflector.applier.step(process.coordinator.broker, source.watching)
     assert not process.owners.doubtful
     reflector.leave()
-    assert process.owners.doubtful == {"y"}
+    assert process.owners.doubtful == {("replicaset", "y/new")}
 
 
 def test_an_owner_learned_while_a_batch_rests_is_told_of_its_orphans(opened: Rig) -> None:
