@@ -209,7 +209,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def _install_signal_handlers(self) -> None:
         super()._install_signal_handlers()
         signal.signal(signal.SIGUSR1, self._stop_turn)
-        self.death_penalty_class.install()
+        self.death_penalty_class.install(self._clock)
 
     def get_current_job_id(self, pipeline: Any = None) -> str | None:
         """Of the turn that was begun first, also of a short one that RQ's keys do not show."""

@@ -1,4 +1,4 @@
-"""The limit of a turn is RQ's death penalty, but its signal never hits what is no turn."""
+"""The limit of a turn is RQ's death penalty, but its signal never hits what is no turn, nor a turn before its time."""
 
 from __future__ import annotations
 
@@ -9,35 +9,74 @@ import pytest
 from rq.timeouts import JobTimeoutException
 
 from oarlock.workers.rq.turn_limit import TurnLimit
+from tests.manual_clock import ManualClock
 
 
 @pytest.fixture(autouse=True)
-def installed() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGALRM)
-    TurnLimit.install()
-    yield
-    signal.alarm(0)
+def clock() -> Iterator[ManualClock]:
+    before, clock = signal.getsignal(signal.SIGALRM), ManualClock()
+    TurnLimit.install(clock)
+    yield clock
+    signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
 
-def overrun() -> None:
+def left_s() -> float:
+    """Until the alarm; 0: none is set."""
+    return signal.getitimer(signal.ITIMER_REAL)[0]
+
+
+def overrun(clock: ManualClock, ms: int) -> None:
     with TurnLimit(7, JobTimeoutException):
-        assert signal.alarm(7) > 0, "the alarm was set"
+        clock.advance(ms)
         signal.raise_signal(signal.SIGALRM)
 
 
-def test_the_signal_ends_the_turn() -> None:
+def test_the_signal_ends_a_turn_that_is_over_its_time(clock: ManualClock) -> None:
     with pytest.raises(JobTimeoutException, match=r"maximum timeout value \(7 seconds\)"):
-        overrun()
+        overrun(clock, 7_000)
 
 
-def test_no_alarm_outlives_the_turn() -> None:
+def test_the_alarm_of_an_earlier_turn_is_set_again_for_the_rest(clock: ManualClock) -> None:
+    with TurnLimit(7, JobTimeoutException):
+        assert 6 < left_s() <= 7
+    clock.advance(5_000)
+    with TurnLimit(7, JobTimeoutException):
+        clock.advance(2_000)
+        signal.raise_signal(signal.SIGALRM)
+        assert 4 < left_s() <= 5
+        clock.advance(5_000)
+        with pytest.raises(JobTimeoutException):
+            signal.raise_signal(signal.SIGALRM)
+
+
+def test_a_shorter_limit_has_an_alarm_of_its_own(clock: ManualClock) -> None:
+    with TurnLimit(45, JobTimeoutException):
+        pass
+    with TurnLimit(7, JobTimeoutException):
+        assert 6 < left_s() <= 7
+
+
+def test_an_alarm_that_should_have_come_is_not_relied_on(clock: ManualClock) -> None:
+    """A host that slept: its timers did not move meanwhile."""
+    with TurnLimit(45, JobTimeoutException):
+        pass
+    clock.advance(3_600_000)
+    with TurnLimit(7, JobTimeoutException):
+        assert 6 < left_s() <= 7
+
+
+def test_a_late_signal_hits_nobody(clock: ManualClock) -> None:
     with TurnLimit(7, JobTimeoutException):
         pass
-    assert signal.alarm(0) == 0
+    clock.advance(60_000)
+    signal.raise_signal(signal.SIGALRM)
 
 
-def test_a_late_signal_hits_nobody() -> None:
+def test_a_signal_between_turns_leaves_the_next_one_with_an_alarm(clock: ManualClock) -> None:
     with TurnLimit(7, JobTimeoutException):
         pass
     signal.raise_signal(signal.SIGALRM)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    with TurnLimit(7, JobTimeoutException):
+        assert 6 < left_s() <= 7
