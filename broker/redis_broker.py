@@ -260,6 +260,11 @@ class RedisBroker(ScriptRunner):
         with self._reading("look"):
             return reply[1].decode(), Cached.parse_all(reply[2:])
 
+    def look_apart(self, resource: str, name: str) -> bytes:
+        """The part of this name that is kept apart from objects; b"" if no object has it any more."""
+        reply = self._run("look", resource, "apart", name)
+        return bytes(reply[2]) if len(reply) > 2 else b""
+
     def page(
         self, resource: str, entries: Sequence[str], mark: PageMark | None = None, limits: PageLimits = PAGE
     ) -> Page | None:
@@ -307,26 +312,49 @@ def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
         marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
     }
     further = next(spec.resources for spec in specs if spec.queue == queue)[1:]
-    claims = [
-        Claim(
-            queue,
-            key.decode(),
-            nonce,
-            Cached.parse(owner, apart) if owner else None,
-            Cached.parse_all(children[0]) if children else [],
-            Expectations.parse(expectations) if expectations else None,
-            min_rv.decode(),
-            unsettled != b"",
-            crashes,
-            dict(zip(further, map(Cached.parse_all, children[1:]), strict=True)) if further else NO_OTHERS,
-            now_ms,
-            why.decode(errors="replace"),
-            _counts(counts) if counts else NO_COUNTS,
-        )
-        for key, owner, children, expectations, min_rv, unsettled, crashes, _, apart, now_ms, why, counts in reply[4:]
-    ]
+    now_ms, rows = reply[4], reply[5:]
+    claims = [_claim(queue, nonce, now_ms, further, *row) for row in rows]
     local_caches = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
-    return Batch(queue, claims, watermarks, local_caches, [each[7] for each in reply[4:]])
+    return Batch(queue, claims, watermarks, local_caches, [row[2] for row in rows])
+
+
+def _claim(
+    queue: str,
+    nonce: str,
+    now_ms: int,
+    further: Sequence[str],
+    key: bytes,
+    owner: bytes,
+    _waited_ms: int,
+    why: bytes,
+    counts: list[bytes],
+    children: Sequence[list[bytes]] = (),
+    expectations: list[bytes] | None = None,
+    min_rv: bytes = b"",
+    unsettled: bytes = b"",
+    crashes: int = 0,
+    apart: bytes = b"",
+) -> Claim:
+    """From a row of the reply of claim.lua, which may end after the counts. ``further``: resources of ``others``."""
+    others = NO_OTHERS
+    if further:
+        found = map(Cached.parse_all, children[1:]) if children else ([] for _ in further)
+        others = dict(zip(further, found, strict=True))
+    return Claim(
+        queue,
+        key.decode(),
+        nonce,
+        Cached.parse(owner, apart) if owner else None,
+        Cached.parse_all(children[0]) if children and children[0] else [],
+        Expectations.parse(expectations) if expectations else None,
+        min_rv.decode(),
+        unsettled != b"",
+        crashes,
+        others,
+        now_ms,
+        why.decode(errors="replace"),
+        _counts(counts) if counts else NO_COUNTS,
+    )
 
 
 def _counts(texts: list[bytes]) -> dict[str, int]:

@@ -45,7 +45,7 @@ class Cached(NamedTuple):
     """rv, uid and blob of a cached object; the blob is the reader's own encoding.
 
     ``signature``: a word that the writer may put beside it; the broker keeps it and does not read it. ``apart``: for
-    the owner in a claim, the part that is stored once for all owners that share it.
+    the owner in a claim, the part that is stored once for all owners that share it; b"" where the claim has counts.
     """
 
     rv: str

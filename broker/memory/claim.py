@@ -55,19 +55,20 @@ def claim(
     }
     for resource in spec.resources:
         generation_of(resource)
-    found: list[tuple[Children, Mapping[str, int]]] = []
+    found: list[tuple[Children, Mapping[str, int], bytes]] = []
     size = 0
     for key in names:  # choose before taking: a large owner, or one that crashed its worker, goes alone
         if found and (_is_alone(q, key) or _is_alone(q, names[0])):
             break
         owner = owners.get(key)
         if owner is not None:
-            size += owner.size + len(_apart(state, spec.owners, owner))
+            size += owner.size
         children, counts, objects = _load(state, spec, key, owner, now)
-        size += OBJECT_BYTES * objects
+        apart = b"" if counts else _apart(state, spec.owners, owner)
+        size += len(apart) + OBJECT_BYTES * objects
         if found and size > limits.bytes_max:
             break
-        found.append((children, counts))
+        found.append((children, counts, apart))
     queued = len(names)
     q.take(names[: len(found)])
     if _is_alone(q, names[0]):
@@ -75,7 +76,7 @@ def claim(
     if spec.rate_per_s:
         q.rate = (float(f"{tokens - len(found):.4f}"), now)
     claims = []
-    for key, (children, counts) in zip(names, found, strict=False):
+    for key, (children, counts, apart) in zip(names, found, strict=False):
         task, owner = f"{spec.queue}:{key}", owners.get(key)
         first, *others = children.items() or [("", [])]
         q.state[key] = "running"
@@ -87,7 +88,7 @@ def claim(
                 spec.queue,
                 key,
                 nonce,
-                owner.cached._replace(apart=_apart(state, spec.owners, owner)) if owner is not None else None,
+                owner.cached._replace(apart=apart) if owner is not None else None,
                 first[1],
                 _timed_expectations(state, spec.queue, key, limits.drain_ms, now),
                 _still_waiting(state, spec.queue, key),

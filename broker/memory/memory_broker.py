@@ -203,6 +203,10 @@ class MemoryBroker:
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         return cache.look(self._enter("look")[0], resource, ids, index)
 
+    def look_apart(self, resource: str, name: str) -> bytes:
+        state = self._enter("look")[0]
+        return state.apart.get((resource, cache.generation(state, resource)), {}).get(name, b"")
+
     def page(
         self, resource: str, entries: Sequence[str], mark: PageMark | None = None, limits: PageLimits = PAGE
     ) -> Page | None:

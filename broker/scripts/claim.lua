@@ -9,10 +9,10 @@
 -- ARGV[7] "", or "beside [namespace/ ...]": turns of the holder are under way, and many of these namespaces
 -- ARGV[8..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
 --   [resource/version/mirror ...]"
--- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...},
---           {key, owner, {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
---            ms it was queued, what lies apart from the owner, now ms, why it was queued,
---            {"count text", ...} of the classes, in place of the children of "counts"}, ...}
+-- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...}, now ms,
+--           {key, owner, ms it was queued, why it was queued, {"count text", ...} of the classes, in place of children and what lies apart,
+--            {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
+--            what lies apart from the owner}, ...} where it has counts, and nothing of the last lines, they are left out
 --          | {"EMPTY"} | {"ALONE"} (a key is queued that is claimed alone: the holder is to claim beside its turns no more)
 --          | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
@@ -163,16 +163,8 @@ local unsettled = values_of(base .. queue .. ':unsettled', names)
 local queued = redis.call('HMGET', states, unpack(names))
 local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
 local any_expected = redis.call('EXISTS', unpack(expects)) > 0
-local words_of, apart, apart_names, apart_of = {}, {}, {}, {}
-for i = 1, #names do
-  words_of[i], apart[i] = owner_values[i] and index_words(owner_values[i]) or '', ''
-  local name = apart_in(words_of[i])
-  if name then apart_names[#apart_names + 1], apart_of[#apart_of + 1] = name, i end
-end
-local parts = #apart_names > 0 and redis.call('HMGET', apart_key(owners, gens[owners]), unpack(apart_names)) or {}
-for n, i in ipairs(apart_of) do
-  apart[i] = parts[n] or error('damaged: what lies apart from an owner is gone')
-end
+local words_of, apart, parts = {}, {}, {}
+for i = 1, #names do words_of[i] = owner_values[i] and index_words(owner_values[i]) or '' end
 -- These are written below and were not read above. One of a wrong type must fail here.
 redis.call('HLEN', locks)
 redis.call('ZCARD', leases)
@@ -237,6 +229,14 @@ local function counts_of(i, child, uid, others)
   return asked and summary_at_rest(child.summary .. uid, child.set .. uid, tonumber(asked)) or NONE
 end
 
+-- What lies apart from an owner. Many have the same.
+local function part_of(words)
+  local name = apart_in(words)
+  if not name then return '' end
+  parts[name] = parts[name] or redis.call('HGET', apart_key(owners, gens[owners]), name)
+  return parts[name] or error('damaged: what lies apart from an owner is gone')
+end
+
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.
 for i, key in ipairs(names) do
   if i > 1 and (is_alone(crashes[i]) or is_alone(crashes[1])) then break end
@@ -253,6 +253,7 @@ for i, key in ipairs(names) do
     else mine[c] = value and #counts[i] == 0 and members_of(child.set .. value) or NONE end
     others = others + #mine[c]
   end
+  apart[i] = #counts[i] == 0 and part_of(words_of[i]) or '' -- a turn over counts all but never asks for it
   local size = (owner and #owner + #apart[i] or 0) + OBJECT_BYTES * others
   if i > 1 and bytes + size > bytes_max then break end
   members[i], taken, bytes = mine, i, bytes + size
@@ -262,7 +263,7 @@ local of_backlog = {}
 for i = 1, taken do
   if not entries[i][1] then of_backlog[#of_backlog + 1] = names[i] end
 end
-local reply, new_states, new_locks, new_leases, tasks, whys = {'OK', queue, marks, deltas}, {}, {}, {}, {}, {}
+local reply, new_states, new_locks, new_leases, tasks, whys = {'OK', queue, marks, deltas, now}, {}, {}, {}, {}, {}
 local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now) .. ' why='
 local lease = number(now + lease_ms)
 for i = 1, taken do
@@ -336,26 +337,30 @@ local function timed(key, expect, expected)
 end
 
 for i = 1, taken do
-  local key, expect = names[i], expectations[i]
-  if #expect > 0 then expect = timed(key, expect, expects[i]) end
-  local found = {}
-  for group = 1, groups do found[group] = {} end
-  for c, ids_of in ipairs(members[i]) do
-    local objects, into = children[c].objects, found[children[c].group]
-    for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
-      local values = redis.call('HMGET', objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))
-      for _, value in ipairs(values) do if value then into[#into + 1] = value end end
-    end
-  end
+  local key = names[i]
   if min_rv[i] and waiting[i] == '' then redis.call('HDEL', min_rvs, key) end
   -- An entry's id begins with the ms at which it was added, and a place in the backlog ends with their last digits.
   local id, place = entries[i][1], entries[i][3]
   local waited_ms = id and math.max(0, now - tonumber(string.match(id, '^%d+'))) or (now - place) % SCALE
   if waited_ms ~= waited_ms then waited_ms = 0 end -- no place of ours
-  reply[#reply + 1] = {
-    key, owner_values[i] or '', found, expect, waiting[i], unsettled[i] or '', tonumber(crashes[i] or 0), waited_ms, apart[i], now,
-    whys[i], counts[i],
-  }
+  if #counts[i] > 0 and not unsettled[i] and not crashes[i] then
+    reply[5 + i] = {key, owner_values[i], waited_ms, whys[i], counts[i]}
+  else
+    local expect, found = expectations[i], {}
+    if #expect > 0 then expect = timed(key, expect, expects[i]) end
+    for group = 1, groups do found[group] = {} end
+    for c, ids_of in ipairs(members[i]) do
+      local objects, into = children[c].objects, found[children[c].group]
+      for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
+        local values = redis.call('HMGET', objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))
+        for _, value in ipairs(values) do if value then into[#into + 1] = value end end
+      end
+    end
+    reply[5 + i] = {
+      key, owner_values[i] or '', waited_ms, whys[i], counts[i], found, expect, waiting[i], unsettled[i] or '', tonumber(crashes[i] or 0),
+      apart[i],
+    }
+  end
 end
 if #entries > taken or more_held then wake(1, now) end
 return reply

@@ -10,14 +10,19 @@
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write open or a name reserved never to idle.
 -- include: cache queue locks reads history
-local at, now, reply, added, plans, queues = 2, now_ms(), {'OK'}, 0, {}, {}
+local at, now, reply, added, plans, queues, NONE = 2, now_ms(), {'OK'}, 0, {}, {}, {}
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
-  local plan = {queue = ARGV[at], key = ARGV[at + 1], nonce = ARGV[at + 2], verdict = ARGV[at + 3], changes = {}}
-  plan.delay, plan.did = ARGV[at + 4] ~= '' and whole(ARGV[at + 4]) or nil, ARGV[at + 5]
-  if string.find(plan.did, '\n', 1, true) then error('finish: more than a line from ' .. plan.key) end
-  if not VERDICTS[plan.verdict] then error('finish: bad verdict of ' .. plan.key) end
-  for c = 1, whole(ARGV[at + 6]) do
+  local queue, key, count = ARGV[at], ARGV[at + 1], ARGV[at + 6] ~= '0' and whole(ARGV[at + 6]) or 0
+  local plan = { -- with all its fields: a table that grows is made anew each time it doubles
+    queue = queue, key = key, nonce = ARGV[at + 2], verdict = ARGV[at + 3],
+    delay = ARGV[at + 4] ~= '' and whole(ARGV[at + 4]), did = ARGV[at + 5], changes = count == 0 and NONE or {},
+    expected = base .. queue .. ':expect:' .. key, holder = false, lock = false, state = false, dirty = false,
+    failed = false, crashed = false, turns = '', expects = false,
+  }
+  if string.find(plan.did, '\n', 1, true) then error('finish: more than a line from ' .. key) end
+  if not VERDICTS[plan.verdict] then error('finish: bad verdict of ' .. key) end
+  for c = 1, count do
     local from = at + 7 + (c - 1) * 3
     plan.changes[c] = {ARGV[from], ARGV[from + 1], ARGV[from + 2]}
     local counts = ARGV[from] == 'need' or ARGV[from] == 'again'
@@ -25,11 +30,20 @@ for turn = 1, whole(ARGV[1]) do -- read and check every argument before the firs
     if bad then error('finish: bad change of ' .. plan.key) end
   end
   at = at + 7 + 3 * #plan.changes
-  plan.expected = base .. plan.queue .. ':expect:' .. plan.key
-  local group = queues[plan.queue] or {keys = {}, plans = {}, expects = {}}
-  group.keys[#group.keys + 1], group.plans[#group.plans + 1] = plan.key, plan
-  group.expects[#group.expects + 1] = plan.expected
-  queues[plan.queue], plans[turn] = group, plan
+  local group = queues[queue] or {keys = {}, plans = {}, expects = {}}
+  local last = #group.keys + 1
+  group.keys[last], group.plans[last], group.expects[last] = key, plan, plan.expected
+  queues[queue], plans[turn] = group, plan
+end
+
+-- The holder of a lock, if its nonce is this. The locks of a batch begin alike, and to compare is faster than to match.
+local head, head_nonce, head_holder
+local function holder_if(lock, nonce)
+  if nonce == head_nonce and string.sub(lock, 1, #head) == head then return head_holder end
+  local holder, found = string.match(lock, '^holder=(%S+) nonce=(%S+)')
+  if found ~= nonce then return nil end
+  head, head_nonce, head_holder = 'holder=' .. holder .. ' nonce=' .. nonce .. ' ', nonce, holder
+  return holder
 end
 
 -- Read once for all turns of a queue. Most turns have nothing but a lock to give back.
@@ -44,9 +58,9 @@ for queue, group in pairs(queues) do
   local turns = read_turns(queue, group.keys)
   group.ended = {}
   for i, plan in ipairs(group.plans) do
-    local holder, nonce, since = string.match(locks[i] or '', '^holder=(%S+) nonce=(%S+) ?(.*)$')
-    if nonce == plan.nonce and not seen[plan.key] then
-      seen[plan.key], plan.holder, plan.since, plan.state = true, holder, since, states[i]
+    local holder = holder_if(locks[i] or '', plan.nonce)
+    if holder and not seen[plan.key] then
+      seen[plan.key], plan.holder, plan.lock, plan.state = true, holder, locks[i], states[i]
       plan.dirty = states[i] and string.sub(states[i], 1, 8) == 'running+'
       plan.failed, plan.crashed, plan.turns = failures[i], crashes[i], turns[i] or ''
       plan.expects = any_expected and redis.call('HLEN', plan.expected) > 0
@@ -151,7 +165,7 @@ for turn, plan in ipairs(plans) do
     if plan.again then added = added + add_after(queue, key, plan.again, now) end
     if again then added = added + add_after(queue, key, again, now) end
     if touched then keep_expectations(queue, key, delay or 0) end
-    end_turn(queue, key, plan.turns, plan.holder, plan.since, plan.verdict, plan.did, now)
+    end_turn(queue, key, plan.turns, plan.holder, plan.lock, plan.verdict, plan.did, now)
     reply[turn + 1] = failures
   end
 end

@@ -63,6 +63,11 @@ def template_apart(owner: Any) -> tuple[str, bytes]:
     return _digest(owner.template).hex(), owner.template
 
 
+def template_name(owner: _Owner) -> str:
+    """Under which name the template is kept apart, of the owner of a blob."""
+    return owner.template.hex()
+
+
 def with_template(owner: _Owner, template: bytes) -> _Owner:
     """The owner of a blob, with the template that was kept apart, if any. Raises CodecError for another's template."""
     if not template:

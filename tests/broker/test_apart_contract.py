@@ -51,6 +51,16 @@ def test_a_claim_brings_it(case: Case) -> None:
     assert [each.apart for each in case.worker.look(OWNERS, ids=["ns/a"])[1]] == [b""], "only a claim does"
 
 
+def test_it_is_found_by_its_name(case: Case) -> None:
+    opened(case)
+    listed(case, "second", 110, owner("a", 101, BIG))
+    assert case.worker.look_apart(OWNERS, BIG[0]) == BIG[1]
+    assert case.worker.look_apart(OWNERS, SMALL[0]) == b""
+    changed(case, 120, owner("a", 120, SMALL))
+    assert case.worker.look_apart(OWNERS, BIG[0]) == b""
+    assert case.worker.look_apart(OWNERS, SMALL[0]) == SMALL[1]
+
+
 def test_it_goes_with_the_last_that_names_it(case: Case) -> None:
     opened(case)
     changed(case, 110, owner("a", 101, BIG), owner("b", 102, BIG))

@@ -560,6 +560,7 @@ class Twins(RuleBasedStateMachine):
     def look(self, resource: str, ids: list[str], entry: str) -> None:
         self.both(lambda broker: broker.look(resource, ids=ids))
         self.both(lambda broker: broker.look(resource, index=[entry]))
+        self.both(lambda broker: [broker.look_apart(resource, name) for name in ("d2", "d3", "d4")])
         self.both(lambda broker: broker.watermark(resource))
 
     @rule(

@@ -16,8 +16,8 @@ from greenlet import getcurrent, greenlet
 
 from oarlock.broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
+from oarlock.controllers.entries import Watched
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods.events import Event as OwnerEvent
@@ -89,6 +89,10 @@ class SteppedBroker:
 
     def look(self, *args: Any, **kwargs: Any) -> Any:
         return self._broker.look(*args, **kwargs)
+
+    def look_apart(self, *args: Any) -> Any:
+        give_way()
+        return self._broker.look_apart(*args)
 
     def page(self, *args: Any, **kwargs: Any) -> Any:
         give_way()
@@ -359,6 +363,8 @@ class Ingestor:
     def _make(self, resource: str, name: str, rv: str, obj: Any) -> Event:
         if resource == "replicasets":
             self._owners.note("replicaset", obj)
-        routes = WATCHED[resource].route(obj, False, self._owners)
+        kind: Watched[Any] = WATCHED[resource]
+        routes, apart = kind.route(obj, False, self._owners), kind.apart(obj)
         wakes = tuple(f"{queue}:{key}" for queue, key in routes.wake)
-        return Event(f"{NAMESPACE}/{name}", rv, obj.uid, codec.encode(obj), routes.index, wakes, kind=routes.kind)
+        blob = kind.encode(obj)
+        return Event(f"{NAMESPACE}/{name}", rv, obj.uid, blob, routes.index, wakes, apart=apart, kind=routes.kind)

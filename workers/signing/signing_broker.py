@@ -98,6 +98,10 @@ class SigningBroker:
             self._demand(resource, f"{claim.queue}:{claim.key}", (cached,))
         return taken
 
+    def look_apart(self, resource: str, name: str) -> bytes:
+        """As the broker's. What is found is held against the name by those who asked."""
+        return self._inner.look_apart(resource, name)
+
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         """As the broker's."""
         mark, found = self._inner.look(resource, ids=ids, index=index)

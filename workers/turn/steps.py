@@ -109,6 +109,13 @@ class Look(NamedTuple):
     paged: bool = False
 
 
+class LookApart(NamedTuple):
+    """The part of this name that is kept apart from objects. Result: bytes; b"" if no object has it any more."""
+
+    resource: str
+    name: str
+
+
 class Wake(NamedTuple):
     """Queue keys. Result: None."""
 
@@ -136,7 +143,7 @@ class Failures(NamedTuple):
     """How many turns of the key have failed in a row. Result: int."""
 
 
-Step = Announce | Reserve | Send | Read | ListLive | Look | Wake | Resume | Failures
+Step = Announce | Reserve | Send | Read | ListLive | Look | LookApart | Wake | Resume | Failures
 Steps = Generator[Step, Any, T]
 """A part of a turn: yields steps, is sent their results, and returns a T."""
 Turn = Steps[Finish]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from oarlock.broker.expectations import BACK_OFF
 from oarlock.broker.values import Change, Claim, Verdict
 from oarlock.controllers.entries import PodController
-from oarlock.controllers.objects.codec import with_template
+from oarlock.controllers.objects.codec import template_name, with_template
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.plan import Plan, Surroundings
 from oarlock.controllers.registry import WATCHED
@@ -22,7 +22,7 @@ from oarlock.workers.turn import acting, adoption, blob_memo, expectations, look
 from oarlock.workers.turn.expectations import OpenWrites
 from oarlock.workers.turn.looking import Versions
 from oarlock.workers.turn.status import StatusWriter
-from oarlock.workers.turn.steps import Steps, Turn
+from oarlock.workers.turn.steps import LookApart, Steps, Turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 _NO_BACK_OFFS: Mapping[str, str] = {}
@@ -65,6 +65,11 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
             yield from ctx.status.write(owner, plan, claim, controller, outcome)
             return outcome.finish()
         claim = claim._replace(children=(yield from looking.children(owner)))
+        if WATCHED[controller.resource].template_apart:  # a claim with counts leaves it out
+            template = yield LookApart(controller.resource, template_name(owner))
+            if not template:
+                outcome.again_in(0)  # the owner has changed since the claim
+                return outcome.finish()
     owner = with_template(owner, template)
     pods = blob_memo.PODS.decode(claim.children)
     history = revisions.NONE

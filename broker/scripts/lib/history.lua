@@ -166,9 +166,9 @@ local function repeated(was, head, now)
   return told .. now_text .. count .. sub(was, 32)
 end
 
--- A turn is over, of a key whose newest turns were these; of its lock, the holder and what stands behind the nonce. Turns that end alike
--- stand on one line, so that they do not push out the others. What is no text of ours is dropped. Most turns do nothing, like the one
--- before: this must be fast for them.
+-- A turn is over, of a key whose newest turns were these; of its lock the holder, and all of it. Turns that end alike stand on one line,
+-- so that they do not push out the others. What is no text of ours is dropped. Most turns do nothing, like the one before: this must be
+-- fast for them.
 local function end_turn(queue, key, was, holder, lock, verdict, did, now)
   local head = did == '' and '- < ' or sub(did, 1, DID_BYTES_MAX) .. ' < '
   if verdict ~= 'ok' then head = head .. verdict .. ' ' end
@@ -180,7 +180,7 @@ local function end_turn(queue, key, was, holder, lock, verdict, did, now)
     return
   end
   local turns, after_ms, rest = '', 0, ''
-  local since_ms, why_ms, events, trigger_from = match(lock, '^since_ms=(%d+) why=(%d+) (%d+ )()')
+  local since_ms, why_ms, events, trigger_from = match(lock, '^holder=%S+ nonce=%S+ since_ms=(%d+) why=(%d+) (%d+ )()')
   local trigger = since_ms and first_trigger(lock, trigger_from, events, key) or '0 unknown'
   local told_ms, ended_ms, more, names, from = match(#was <= BYTES_MAX and was or '', '^(%d+) (%d+) x(%d+)( [^\n]*)\n()')
   if told_ms then
@@ -241,10 +241,9 @@ end
 -- The holder of a lock is gone, or was too slow. Returns why its key is queued, which it is to be, or parked: with the time of the lost
 -- claim, from which the next one counts how long nobody worked on the key.
 local function lose_turn(queue, key, was, holder, lock, ended, now)
-  local since = string.match(lock or '', ' nonce=%S+ (.*)$') or ''
-  if lock then end_turn(queue, key, was, holder, since, 'lost', ended, now) end
+  if lock then end_turn(queue, key, was, holder, lock, 'lost', ended, now) end
   local _, why = split_state(redis.call('HGET', base .. queue .. ':state', key))
-  why = with_trigger(key, why, 'lost ' .. holder .. ' ' .. (string.match(since, '^since_ms=(%d+)') or number(now)), now)
+  why = with_trigger(key, why, 'lost ' .. holder .. ' ' .. (string.match(lock or '', ' nonce=%S+ since_ms=(%d+)') or number(now)), now)
   return why
 end
 

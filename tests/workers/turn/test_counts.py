@@ -85,7 +85,7 @@ def test_a_pod_with_other_labels_is_released_and_replaced() -> None:
     (ended,) = rig.turns()
     assert ended.error == ""
     assert rig.claimed[-1].counts
-    assert rig.calls == ["claim", "look", "announce", "finish"]
+    assert rig.calls == ["claim", "look", "look_apart", "announce", "finish"]
     assert rig.world.pods[changed.name][1].owner_refs == ()
     rig.rest()
     assert len(rig.pods(rig.uid)) == 3
@@ -116,8 +116,25 @@ def test_counts_that_nobody_can_read_need_the_pods() -> None:
     (classes,) = rig.store.state.summary.values()
     classes["+of another version"] = classes.pop(next(iter(classes)))
     assert rig.turn().error == ""
-    assert rig.calls == ["claim", "look", "finish"]
+    assert rig.calls == ["claim", "look", "look_apart", "finish"]
     assert len(rig.api.writes) == rig.count("create") + rig.count("status")
+
+
+def test_a_template_that_went_after_the_claim_is_claimed_anew() -> None:
+    """A claim with counts leaves the template out. When it is needed after all, the owner may have another by then."""
+    rig = CountingRig()
+    changed = rig.pods(rig.uid)[1]
+    rig.world.change_pod(changed.name, labels={"app": "else"})
+    rig.read()
+    batch = rig.claim()
+    rig.world.change_owner("web", template=b'{"metadata":{"labels":{"app":"web","v":"2"}}}')
+    rig.read()
+    writes = len(rig.api.writes)
+    assert rig.run(batch, batch.claims[0]).error == ""
+    assert len(rig.api.writes) == writes, "nothing is made of a template that nobody asks for any more"
+    rig.rest()
+    assert len(rig.pods(rig.uid)) == 3
+    assert rig.world.pods[changed.name][1].owner_refs == ()
 
 
 def test_orphans_that_come_after_the_claim_are_seen_with_the_pods() -> None:

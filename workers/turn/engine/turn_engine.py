@@ -54,6 +54,7 @@ from oarlock.workers.turn.steps import (
     Failures,
     ListLive,
     Look,
+    LookApart,
     Read,
     Reserve,
     Resume,
@@ -248,6 +249,8 @@ class TurnEngine(ABC):
                 return self._api.read(step.resource, step.namespace, step.names)
             case Look():
                 return self._look(step)
+            case LookApart():
+                return self._broker.look_apart(step.resource, step.name)
             case ListLive():
                 return self._api.list_live(step.resource, step.namespace)
             case Wake():
