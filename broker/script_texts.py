@@ -1,13 +1,15 @@
 """The Lua scripts as texts stamped with an epoch. Nothing here talks to Redis.
 
-A script is ``scripts/<name>.lua``. The parts that its ``-- include:`` line names are put in front of it. Stamping
-writes the epoch and the protocol version into the text itself, so its SHA differs from epoch to epoch.
+A script is ``scripts/<name>.lua``. The parts that its ``-- include:`` line names are put in front of it, without the
+functions that it does not call. Stamping writes the epoch and the protocol version into the text itself, so its SHA
+differs from epoch to epoch.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -24,6 +26,8 @@ REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] 
 """The clock of released scripts. Tests may stamp a clock of their own; a test asserts that this is the default."""
 
 _INCLUDE = re.compile(r"^-- include: (.+)$", re.MULTILINE)
+_FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend(?: --[^\n]*)?$|.*?^end$)\n", re.MULTILINE | re.DOTALL)
+"""At the margin; it ends on its own line, or with an "end" at the margin."""
 
 
 class ScriptFolder:
@@ -32,6 +36,7 @@ class ScriptFolder:
     def __init__(self, folder: Traversable) -> None:
         self._folder = folder
         self.source = cache(self.source)  # type: ignore[method-assign]
+        self.joined = cache(self.joined)  # type: ignore[method-assign]
 
     def source(self, name: str) -> str:
         """The file as written. ``name`` is e.g. "claim" or "lib/queue"."""
@@ -51,7 +56,17 @@ class ScriptFolder:
         """Prelude, parts and script in one text, its marks not yet stamped."""
         parts = (self.source(f"lib/{part}") for part in self.parts_of(name))
         text = "\n".join([self.source("lib/prelude"), *parts, self.source(name)])
-        return text if with_comments else re.sub(r"(?m)^\s*--.*\n", "", text)
+        return _called(text if with_comments else re.sub(r"(?m)^\s*--.*\n", "", text))
+
+
+def _called(text: str) -> str:
+    """Without the functions that nothing names. Lua makes all functions of a script anew each time it is run."""
+    while True:
+        named = Counter(re.findall(r"\w+", text))
+        kept = _FUNCTION.sub(lambda function: "" if named[function[1]] == 1 else function[0], text)
+        if kept == text:
+            return text
+        text = kept
 
 
 FOLDER = ScriptFolder(files("oarlock.broker") / "scripts")

@@ -163,8 +163,7 @@ local unsettled = values_of(base .. queue .. ':unsettled', names)
 local queued = redis.call('HMGET', states, unpack(names))
 local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
 local any_expected = redis.call('EXISTS', unpack(expects)) > 0
-local words_of, apart, parts = {}, {}, {}
-for i = 1, #names do words_of[i] = owner_values[i] and index_words(owner_values[i]) or '' end
+local apart, parts = {}, {}
 -- These are written below and were not read above. One of a wrong type must fail here.
 redis.call('HLEN', locks)
 redis.call('ZCARD', leases)
@@ -185,10 +184,9 @@ end
 
 -- The ids that the owner's words ask for: of the words with "?" the one with the fewest ids, and each word with "+".
 -- "a|b" stands for both places together.
-local function wanted_by(words, child, namespace)
+local function wanted_by(owner, child, namespace)
   if length_of(child.set .. namespace) == 0 then return NONE end -- an id under a place in a namespace is under the namespace too
-  local sets, least = {}, nil
-  words = ' ' .. words
+  local sets, least, words = {}, nil, ' ' .. index_words(owner)
   for word in string.gmatch(words, ' %?(%S+)') do
     local found, size = {}, 0
     for place in string.gmatch(word, '[^|]+') do
@@ -224,14 +222,13 @@ end
 -- is handed beside them.
 local function counts_of(i, child, uid, others)
   if others > 0 or #expectations[i] > 0 or waiting[i] ~= '' then return NONE end
-  local at = string.byte(words_of[i]) ~= 61 and string.find(words_of[i], ' =', 1, true) or 1 -- the first word with "=" before it
-  local asked = string.match(words_of[i], '^ ?=(%d+)', at)
+  local asked = asked_in(owner_values[i])
   return asked and summary_at_rest(child.summary .. uid, child.set .. uid, tonumber(asked)) or NONE
 end
 
 -- What lies apart from an owner. Many have the same.
-local function part_of(words)
-  local name = apart_in(words)
+local function part_of(owner)
+  local name = apart_in(index_words(owner))
   if not name then return '' end
   parts[name] = parts[name] or redis.call('HGET', apart_key(owners, gens[owners]), name)
   return parts[name] or error('damaged: what lies apart from an owner is gone')
@@ -241,19 +238,20 @@ end
 for i, key in ipairs(names) do
   if i > 1 and (is_alone(crashes[i]) or is_alone(crashes[1])) then break end
   local owner, mine, others = owner_values[i], {}, 0
-  local slash = string.find(key, '/[^/]*$')
+  local slash = string.find(key, '/', 1, true)
+  if slash and string.find(key, '/', slash + 1, true) then slash = string.find(key, '/[^/]*$') end
   local namespace, name = slash and string.sub(key, 1, slash - 1), slash and string.sub(key, slash + 1)
-  local uid = owner and string.match(owner, '^%S+ (%S*)')
+  local uid = owner and uid_in(owner)
   expectations[i], waiting[i], counts[i] = any_expected and redis.call('HGETALL', expects[i]) or NONE, waiting_of(i), NONE
   for c = #children, 1, -1 do -- those that may come as counts are named first: whether they do depends on the others
     local child = children[c]
     local value = child.by == 'name' and (name or key) or uid
     if child.by == 'counts' and uid then counts[i] = counts_of(i, child, uid, others) end
-    if child.by == 'wanted' then mine[c] = owner and wanted_by(words_of[i], child, namespace or '') or NONE
+    if child.by == 'wanted' then mine[c] = owner and wanted_by(owner, child, namespace or '') or NONE
     else mine[c] = value and #counts[i] == 0 and members_of(child.set .. value) or NONE end
     others = others + #mine[c]
   end
-  apart[i] = #counts[i] == 0 and part_of(words_of[i]) or '' -- a turn over counts all but never asks for it
+  apart[i] = owner and #counts[i] == 0 and part_of(owner) or '' -- a turn over counts all but never asks for it
   local size = (owner and #owner + #apart[i] or 0) + OBJECT_BYTES * others
   if i > 1 and bytes + size > bytes_max then break end
   members[i], taken, bytes = mine, i, bytes + size

@@ -8,7 +8,25 @@ local function head(value)
   return rv, uid, string.sub(value, stop + 1, stop2 - 1), string.sub(value, stop2 + 1, stop3 - 1), stop3
 end
 
--- The second line of an object. A claim reads it of every owner: a pattern would go through it byte by byte.
+-- A claim reads these three of every owner. A pattern would go through the text byte by byte.
+
+local function uid_in(value)
+  local blank, last = string.find(value, ' ', 1, true), string.find(value, '\n', 1, true)
+  if not blank or not last or blank > last then return nil end
+  local next_blank = string.find(value, ' ', blank + 1, true) -- a signature follows, or it is in another line
+  return string.sub(value, blank + 1, (next_blank and next_blank < last and next_blank or last) - 1)
+end
+
+-- The number in the first of an object's index entries that begins with "=", as text.
+local function asked_in(value)
+  local first = string.find(value, '\n', 1, true)
+  local last = first and string.find(value, '\n', first + 1, true)
+  if not last then return nil end
+  local at = string.byte(value, first + 1) == 61 and first + 1 or string.find(value, ' =', first + 1, true)
+  return at and at < last and string.match(value, '^ ?=(%d+)', at) or nil
+end
+
+-- The second line: all index entries.
 local function index_words(value)
   local first = string.find(value, '\n', 1, true)
   local last = first and string.find(value, '\n', first + 1, true)
