@@ -6,10 +6,14 @@ Nothing here looks at how fast anything was.
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from typing import Any
+
+import pytest
 
 from tests import ROOT
 
@@ -80,6 +84,22 @@ def test_webhook() -> None:
     facts = run("webhook", "--rounds", "1", "--owners", "4", "--pods", "2", "--slow", "2")
     assert set(facts) == documented("webhook")
     assert facts["ratio"] > 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="makes network namespaces")
+def test_scale_out() -> None:
+    facts = run(
+        *("scale_out", "--rounds", "1", "--workers", "1", "2"),
+        *("--owners", "3", "--small-owners", "5", "--writes-in-flight", "4"),
+    )
+    assert set(facts) == documented("scale_out")
+    assert 5 <= facts["latency_ms"] < 100
+    for pods in (10, 1):
+        assert facts[f"share_{pods}"]["1"] == 1
+        assert facts[f"share_{pods}"]["2"] > 0
+        assert set(facts[f"cpu_ms_per_pod_{pods}"]["2"]) == {
+            *("api", "redis", "ingestor", "relay", "worker", "supervisor"),
+        }
 
 
 def test_keyed_queue() -> None:
