@@ -11,7 +11,7 @@ import sys
 
 from tests.realserver.given import given
 from tests.realserver.programs import PROGRAMS, obtain
-from tests.realserver.telling import CannotObtain, tell
+from tests.realserver.telling import ENDING, CannotObtain, tell
 from tests.realserver.versions import asked
 
 NEEDED = ("etcd", "kubectl", "kube-apiserver", "kube-controller-manager")
@@ -21,7 +21,7 @@ def main(names: list[str]) -> int:
     if unknown := [name for name in names if name not in PROGRAMS]:
         print(f"realserver: {', '.join(unknown)}: unknown; there are: {', '.join(PROGRAMS)}", file=sys.stderr)
         return 2
-    for signum in (signal.SIGINT, signal.SIGTERM):  # the former is ignored where a shell started us in the background
+    for signum in ENDING:  # the former is ignored where a shell started us in the background
         signal.signal(signum, signal.default_int_handler)  # so that a build that is ended leaves nothing running
     try:
         for name, path in obtain(*(names or NEEDED)).items():

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 STILL_AT_IT_S = 20.0
+ENDING = (signal.SIGINT, signal.SIGTERM)
 _TOLD_OF_A_FAILURE = 300
 
 
@@ -32,32 +34,48 @@ def run(
     """
     started_s = time.monotonic()
     tell(f"{what} ...")
+    process: subprocess.Popen[bytes] | None = None
     with log.open("ab") as out:
         try:
-            process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # its own group, to be killed as one
-            )
-        except FileNotFoundError:
-            raise CannotObtain(f"{what}: there is no {command[0]} on this machine") from None
-        try:
+            with _signals_wait():
+                process = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # its own group, to be killed as one
+                )
             while True:
                 try:
                     code = process.wait(STILL_AT_IT_S)
                     break
                 except subprocess.TimeoutExpired:
                     tell(f"{what}: {time.monotonic() - started_s:.0f} s, now at: {last_line(log)}")
+        except FileNotFoundError:
+            raise CannotObtain(f"{what}: there is no {command[0]} on this machine") from None
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            if process is not None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
             raise
     if code:
         raise CannotObtain(f"{what} failed with code {code}: {last_line(log)}")
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """What would end us comes once a process that is being started is known: else nobody would kill it."""
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in ENDING}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    for number in came:
+        signal.raise_signal(number)
 
 
 def last_line(log: Path) -> str:

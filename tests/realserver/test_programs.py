@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests import ROOT
 from tests.realserver import debian, programs
 from tests.realserver.debian import Packages
 from tests.realserver.given import ANY, ENVTEST
-from tests.realserver.telling import CannotObtain
+from tests.realserver.telling import CannotObtain, run
 
 
 @pytest.fixture
@@ -190,6 +191,22 @@ def test_an_interrupted_build_leaves_nothing_running(cache: Path, tools: Path, s
         assert leftovers(cache) == []
     finally:
         process.kill()
+
+
+def test_a_process_that_is_just_being_started_is_killed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine it may have begun its work before we know its pid."""
+    started: list[int] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run("waiting", ["/bin/sleep", "600"], tmp_path / "log")
+    assert not runs(started[0])
 
 
 @pytest.mark.usefixtures("no_packages")
