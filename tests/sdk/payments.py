@@ -23,7 +23,7 @@ class Payment(oarlock.Object):
 def note(what: str, ctx: oarlock.Context) -> None:
     target = os.open(os.environ["PAYMENTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
-        os.write(target, f"{what} {ctx.key} {ctx.idempotency_key}\n".encode())
+        os.write(target, f"{what} {ctx.key} {ctx.idempotency_key} {os.getpid()}\n".encode())
     finally:
         os.close(target)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.workers.ingest.ingest_processes import QUICK, Stage, until
+from tests.workers.ingest.ingest_processes import QUICK, Child, Stage, until
+
+START_LIMIT_S = 30.0
+"""Until a process on a busy machine has loaded its code."""
 
 
 @pytest.fixture
@@ -17,6 +20,19 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     made = Stage(tmp_path)
     yield made
     made.close()
+
+
+def next_epoch(ingestors: Sequence[Child], after: int) -> int:
+    """The one in which all of them are open. On a busy machine it may be a later one: who does not renew the Lease in
+    time while it bootstraps is succeeded.
+    """
+    opened = {each: each.said()["epoch"] for each in ingestors}
+    while len(set(opened.values())) > 1:
+        behind = min(ingestors, key=lambda each: opened[each])
+        opened[behind] = behind.said()["epoch"]
+    (number,) = set(opened.values())
+    assert number > after
+    return int(number)
 
 
 def test_two_ingestors_keep_the_cache_whatever_befalls_one_of_them(stage: Stage) -> None:
@@ -53,13 +69,13 @@ def test_a_flush_and_a_restart_of_redis_each_end_in_a_new_epoch(stage: Stage) ->
     assert [each.said()["epoch"] for each in ingestors] == [1, 1]
     stage.server.admin.flushall()
     lost_s = time.monotonic()
-    assert [each.said()["epoch"] for each in ingestors] == [2, 2]
-    assert QUICK.drain_ms / 1000 <= time.monotonic() - lost_s <= QUICK.drain_ms / 1000 + 3.0
+    second = next_epoch(ingestors, 1)
+    assert time.monotonic() - lost_s >= QUICK.drain_ms / 1000
     stage.redis.kill()
     time.sleep(0.3)
     stage.redis.start()
     stage.cluster.create_pod("late", "a", "web", uid)
-    assert [each.said()["epoch"] for each in ingestors] == [3, 3]
+    next_epoch(ingestors, second)
     until(stage.in_step)
     assert [each.process.poll() for each in ingestors] == [None, None]
 
@@ -68,14 +84,14 @@ def test_a_bootstrapper_killed_in_the_drain_is_succeeded(stage: Stage) -> None:
     ingestors = [stage.ingestor(), stage.ingestor()]
     assert [each.said()["epoch"] for each in ingestors] == [1, 1]
     stage.server.admin.flushall()
-    until(lambda: stage.server.epoch().epoch == 2)
+    until(lambda: stage.server.epoch().epoch >= 2)
     lease = stage.cluster.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/oarlock")
     assert lease["metadata"]["annotations"]["oarlock.io/phase"] == "DRAIN"
     pid = lease["spec"]["holderIdentity"].split("-")[-2]
     bootstrapper = next(each for each in ingestors if str(each.process.pid) == pid)
     bootstrapper.end(signal.SIGKILL)
     ingestors.remove(bootstrapper)
-    assert ingestors[0].said()["epoch"] == 3
+    next_epoch(ingestors, 2)
 
 
 def test_an_api_server_that_lost_its_history_is_a_new_epoch(stage: Stage) -> None:
@@ -98,7 +114,7 @@ def test_an_api_server_that_lost_its_history_is_a_new_epoch(stage: Stage) -> Non
 def test_a_second_fleet_is_refused_with_one_line(stage: Stage) -> None:
     assert stage.ingestor().said()["epoch"] == 1
     other = stage.ingestor(fleet_id="blue")
-    assert other.process.wait(10.0) == 2
+    assert other.process.wait(START_LIMIT_S) == 2
     time.sleep(0.1)
     told = [text for text in other.errors if text.startswith("oarlock: ")]
     assert len(told) == 1
@@ -114,7 +130,7 @@ def test_a_redis_that_is_absent_or_refuses_the_password_is_told_in_one_line(stag
         ("http://127.0.0.1/", "it looks like redis://"),
     ):
         child = stage.ingestor(redis_url=url)
-        assert child.process.wait(10.0) == 2
+        assert child.process.wait(START_LIMIT_S) == 2
         time.sleep(0.1)
         lines = [text for text in child.errors if not text.startswith("INFO")]
         assert len(lines) == 1, lines
@@ -132,7 +148,7 @@ def test_a_redis_that_comes_late_is_waited_for_where_that_is_asked(stage: Stage)
 
 def test_a_kubeconfig_that_is_not_there_is_told_in_one_line(stage: Stage) -> None:
     child = stage.ingestor(kubeconfig="/nowhere/kubeconfig")
-    assert child.process.wait(10.0) == 2
+    assert child.process.wait(START_LIMIT_S) == 2
     time.sleep(0.1)
     assert [text for text in child.errors if "/nowhere/kubeconfig" in text]
     assert stage.server.epoch().epoch == 0, "nothing half done"
