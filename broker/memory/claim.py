@@ -161,7 +161,7 @@ def _is_alone(q: QueueState, key: str) -> bool:
 
 def _lets_its_turns_end(state: EpochState, now: int, holder: str, drain_ms: int) -> bool:
     """Whether this is the worker that claims the key that is claimed alone, once its turns have ended."""
-    if state.lone is not None and 0 < state.lone[1] - now <= drain_ms:
+    if state.lone is not None and 0 < state.lone[1] - now <= drain_ms and state.lone[0] in state.holders:
         return state.lone[0] == holder
     state.lone = holder, now + drain_ms
     return True

@@ -45,12 +45,12 @@ end
 local function is_alone(crashes) return (tonumber(crashes) or 0) > 0 end
 
 -- Where such a key is queued, one worker with turns under way is told to let them end, and takes the key then. The others go on. If that
--- worker does not come to it within the drain, another one is told.
+-- worker does not come to it within the drain, or has died, another one is told.
 local function lets_its_turns_end()
   local lone = base .. 'lone'
   local who, until_ms = string.match(redis.call('GET', lone) or '', '^(%S+) (%d+)$')
   local left_ms = who and tonumber(until_ms) - now or 0
-  if left_ms > 0 and left_ms <= drain_ms then return who == holder end
+  if left_ms > 0 and left_ms <= drain_ms and redis.call('HEXISTS', base .. 'holders', who) == 1 then return who == holder end
   redis.call('SET', lone, holder .. ' ' .. number(now + drain_ms))
   return true
 end

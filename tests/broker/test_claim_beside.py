@@ -120,6 +120,13 @@ def test_another_worker_ends_its_turns_if_the_first_does_not_come_to_it(case: Ca
     assert beside(case, "w1") is Idle.EMPTY
 
 
+def test_another_worker_ends_its_turns_as_soon_as_the_first_has_died(case: Case) -> None:
+    with_lone_key(case)
+    assert beside(case, "w1") is Idle.ALONE
+    case.worker.release("w1")
+    assert beside(case, "w2") is Idle.ALONE
+
+
 def test_a_clock_that_went_back_keeps_nobody_from_it(case: Case) -> None:
     with_lone_key(case)
     assert beside(case, "w1") is Idle.ALONE
