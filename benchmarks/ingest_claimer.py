@@ -27,7 +27,7 @@ def claim(url: str, count: int) -> dict[str, int]:
         number += 1
         batch = broker.claim(HOLDER, f"n{number}", [LoadSpec(QUEUE, "replicasets")], LIMITS)
         if not isinstance(batch, Batch):
-            broker.wait(timeout_s=1.0)
+            broker.wait([QUEUE])
             continue
         last_s, now_ns = time.monotonic(), time.time_ns()
         for one in batch.claims:

@@ -82,12 +82,13 @@ TABLE: tuple[KeySpec, ...] = (
         "key -> resource=rv of our own writes that the cache has to pass (min_rv)",
     ),
     KeySpec("<queue>:unsettled", "hash", "until answered", "key -> ms since when it has writes without an answer"),
+    KeySpec("<queue>:wake", "list", "until taken", "a token for each worker that waits for its keys and may go"),
     KeySpec("leases", "zset", "epoch", "queue:key -> ms when the lock ends unless renewed"),
     KeySpec(
         "holders",
         "hash",
         "until released",
-        "worker -> its supervisor, since when, drain if it is to leave; only these may claim",
+        "worker -> its supervisor, since when, its queues, drain if it is to leave; only these may claim",
     ),
     KeySpec(
         "seen", "zset", "until released", "worker -> ms of its last renewal: one silent for a minute is struck off"
@@ -100,7 +101,6 @@ TABLE: tuple[KeySpec, ...] = (
         "worker that ends its turns to claim a key that is claimed alone, and until when others leave that to it",
     ),
     KeySpec("waiters", "zset", "1.5 s, renewed", "idle worker -> ms until which it waits"),
-    KeySpec("wake", "list", "epoch", "a token for each waiter that may go"),
     KeySpec("timer", "list", "epoch", "a token when a delayed key is due before the others"),
     KeySpec("tick", "string", "epoch", "ms of the last renewal call: shows a clock that jumps"),
     KeySpec("no_reclaim_until", "string", "epoch", "ms until which no lease is ended, after such a jump"),
@@ -204,6 +204,7 @@ class Keys:
     turns = partialmethod(_of_queue, "turns")
     history = partialmethod(_of_queue, "history")
     held = partialmethod(_of_queue, "held")
+    wake = partialmethod(_of_queue, "wake")
 
     def shadow(self, queue: str) -> str:
         return f"{self.base}shadow:{queue}"

@@ -189,17 +189,27 @@ class RedisBroker(ScriptRunner):
         """What people have paused: scope -> text as stored (``broker.pauses``)."""
         return self._read_all("pauses", self.keys.of("pauses"))
 
-    def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
-        """Block until there is a token on ``list_name``, "wake" or "timer", or the time is over. Returns whether there
-        was one.
+    def wait(self, queues: Sequence[str], timeout_s: float = 1.0) -> str | None:
+        """Block until there is a token of one of these queues, or the time is over. Returns the queue: the next claim
+        is to begin with it.
         """
+        lists = {self.keys.wake(queue).encode(): queue for queue in queues}
+        return lists.get(self._block(list(lists), timeout_s))
+
+    def wait_timer(self, timeout_s: float = 1.0) -> bool:
+        """Block until a delayed key is due earlier than was known, or the time is over. Returns whether one is."""
+        return self._block([self.keys.of("timer").encode()], timeout_s) != b""
+
+    def _block(self, lists: list[bytes], timeout_s: float) -> bytes:
+        """The list that a token was taken from; b"" where there was none."""
         assert self._blocking is not None, "this broker was made without a blocking client"
         try:
-            return self._blocking.blpop([self.keys.of(list_name)], timeout_s) is not None
+            popped: Any = self._blocking.blpop(lists, timeout_s)
         except RedisError as error:
-            if str(error).startswith("UNBLOCKED"):  # the list was unlinked while we slept
-                return False
+            if str(error).startswith("UNBLOCKED"):  # a list was unlinked while we slept
+                return b""
             raise refusals.meaning("wait", error) from None
+        return b"" if popped is None else bytes(popped[0])
 
     # -- the object cache ----------------------------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         changes.trim(state, resource, gen)
     if newer(to_rv, mark):
         added += wake_readers(state, now, resource, to_rv)
-    state.wake(added, now)
+    state.wake(now)
     if not newer(mark, to_rv):
         state.watermark_at[resource] = now
     if newer(to_rv, mark):
@@ -140,7 +140,8 @@ def commit_list(state: EpochState, now: int, resource: str, gen: str, rv: str) -
     state.republish.append(Job("keep", resource, gen))
     if old != "0":
         state.republish.append(Job("sweep", resource, old))
-    state.wake(wake_readers(state, now, resource, rv), now)
+    wake_readers(state, now, resource, rv)
+    state.wake(now)
     state.generation[resource] = gen
     state.watermark_at[resource] = now
     state.watermark[resource] = rv
@@ -168,7 +169,7 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
             state.objects.pop((job.resource, job.generation), None)
             state.changes.pop((job.resource, job.generation), None)
             state.apart.pop((job.resource, job.generation), None)
-    state.wake(added, now)
+    state.wake(now)
     return len(state.republish)
 
 

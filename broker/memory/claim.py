@@ -101,7 +101,8 @@ def claim(
             )
         )
     if queued > len(found):
-        state.wake(1, now)
+        state.wake_for(spec.queue)
+        state.wake(now)
     return Batch(spec.queue, claims, watermarks, local_caches)
 
 

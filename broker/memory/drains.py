@@ -18,6 +18,7 @@ def drain(state: EpochState, now: int, act: str, name: str, text: str) -> list[s
             return None
         audit(state, f"undrain {name}", text)
         return []
+    state.wake_all(now)
     leaving = sorted(each for each, (supervisor, _) in state.holders.items() if name in (each, supervisor))
     supervises = name in state.drains or any(name == supervisor for supervisor, _ in state.holders.values())
     if not leaving and not supervises:
@@ -26,5 +27,4 @@ def drain(state: EpochState, now: int, act: str, name: str, text: str) -> list[s
     if supervises:
         state.drains[name] = now
     audit(state, f"drain {name}", text)
-    state.wake(64, now)
     return leaving

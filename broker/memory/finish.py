@@ -20,7 +20,7 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
         ours.append(lock is not None and lock.nonce == turn.nonce and task not in locked)
         if ours[-1]:
             locked.add(task)
-    reply, added = [], 0
+    reply = []
     for turn, mine in zip(turns, ours, strict=True):
         queue, key = turn.queue, turn.key
         q = state.queue(queue)
@@ -37,7 +37,6 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
             q.unsettled.pop(key, None)
         if dirty:
             state.append(queue, key, now)
-            added += 1
         if turn.verdict is Verdict.RETRY or open_writes.at_once:
             pause_ms = state.back_off_ms(queue, key, now)
             if open_writes.at_once:
@@ -47,17 +46,17 @@ def finish(state: EpochState, now: int, turns: Sequence[Finish]) -> list[int]:
             q.failures.pop(key, None)
             delay = turn.delay_ms
         if delay is not None:
-            added += state.add_after(queue, key, delay, now)
+            state.add_after(queue, key, delay, now)
         again = [change.value for change in turn.changes if change.op == "again" and turn.verdict is not Verdict.GONE]
         if again:
-            added += state.add_after(queue, key, int(again[-1]), now)
+            state.add_after(queue, key, int(again[-1]), now)
         if open_writes.wait_ms is not None:
-            added += state.add_after(queue, key, open_writes.wait_ms, now)
+            state.add_after(queue, key, open_writes.wait_ms, now)
         state.keep_expectations(queue, key, delay or 0, now)
         history.end_turn(state, now, f"{queue}:{key}", lock, turn.verdict, turn.did)
         reply.append(q.failures.get(key, 0))
     history.keep_turns(state)
-    state.wake(added, now)
+    state.wake(now)
     return reply
 
 

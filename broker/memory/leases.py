@@ -12,19 +12,19 @@ from oarlock.broker.memory.state import CAP_PAGE, CLOCK_JUMP_MS, PARKED_MAX_MS, 
 def release(state: EpochState, now: int, holder: str, blamed: str, ended: str) -> list[str]:
     """The tasks given back."""
     state.strike_off(holder)
-    added, tasks = 0, sorted(state.tasks_of.get(holder, ()))
+    tasks = sorted(state.tasks_of.get(holder, ()))
     for task in tasks:
         queue, key = split(task)
         lock = state.queue(queue).locks[key]
         state.unlock(queue, key, holder)
         history.lose_turn(state, now, task, lock, ended)
         if task == blamed:
-            added += state.requeue_crashed(queue, key, now)
+            state.requeue_crashed(queue, key, now)
         else:
             state.append(queue, key, now)
-            added += 1
     history.keep_turns(state)
-    state.wake(max(added, 1), now)
+    state.wake_for_queued()
+    state.wake(now)
     return tasks
 
 
@@ -34,7 +34,7 @@ def reclaim(state: EpochState, now: int, limit: int) -> list[str]:
     if not 0 <= now - tick <= CLOCK_JUMP_MS or now < state.no_reclaim_until:
         return []
     ended = sorted((end, task) for task, end in state.leases.items() if end <= now)
-    tasks, added = [task for _, task in ended[:limit]], 0
+    tasks = [task for _, task in ended[:limit]]
     silent = sorted((at, holder) for holder, at in state.seen.items() if at <= now - SILENT_MS)[:limit]
     for task in tasks:
         queue, key = split(task)
@@ -43,16 +43,15 @@ def reclaim(state: EpochState, now: int, limit: int) -> list[str]:
         state.unlock(queue, key, lock.holder)
         history.lose_turn(state, now, task, lock)
         if key in q.crashes:
-            added += state.requeue_crashed(queue, key, now)
+            state.requeue_crashed(queue, key, now)
         else:
             q.crashes[key] = 0
             state.append(queue, key, now)
-            added += 1
     for _, holder in silent:
         if holder not in state.tasks_of:
             state.strike_off(holder)
     history.keep_turns(state)
-    state.wake(added, now)
+    state.wake(now)
     return tasks
 
 
@@ -73,8 +72,8 @@ def renew(state: EpochState, now: int, holders: Sequence[str], lease_ms: int) ->
             state.seen[holder] = now
             state.leases |= dict.fromkeys(state.tasks_of.get(holder, ()), now + lease_ms)
     history.trim(state, now)
-    if any(state.queue(queue).queued for queue in state.registered):
-        state.wake(1, now)
+    state.wake_for_queued()
+    state.wake(now)
     return [holder for holder in holders if holder not in state.holders]
 
 

@@ -70,17 +70,19 @@ class MemoryBroker:
                 q.state.pop(key, None)
                 q.crashes.pop(key, None)
             added += state.add(queue, key, why, now)
-        state.wake(added, now)
+        state.wake(now)
         return added
 
     def add_after(self, queue: str, key: str, delay_ms: int) -> None:
         state, now = self._enter("add_after")
-        state.wake(state.add_after(queue, key, delay_ms, now), now)
+        state.add_after(queue, key, delay_ms, now)
+        state.wake(now)
 
     def add_rate_limited(self, queue: str, key: str) -> int:
         state, now = self._enter("add_after")
         delay_ms = state.back_off_ms(queue, key, now)
-        state.wake(state.add_after(queue, key, delay_ms, now), now)
+        state.add_after(queue, key, delay_ms, now)
+        state.wake(now)
         return delay_ms
 
     def forget(self, queue: str, key: str) -> None:
@@ -95,7 +97,7 @@ class MemoryBroker:
         if supervisor in state.drains:
             state.drains[supervisor] = now
             return False
-        state.holders[holder], state.seen[holder] = (supervisor, now), now
+        state.holders[holder], state.serves[holder], state.seen[holder] = (supervisor, now), tuple(queues), now
         state.leaving.discard(holder)
         state.registered.update(queues)
         return True
@@ -123,7 +125,7 @@ class MemoryBroker:
 
     def due(self, limit: int = 500) -> tuple[int, int | None]:
         state, now = self._enter("due")
-        moved, added = 0, 0
+        moved = 0
         waiting = pauses.end_pauses(state, now)
         for queue in sorted(state.registered):
             q = state.queue(queue)
@@ -133,11 +135,11 @@ class MemoryBroker:
                     del entries[key]
                     if entries is q.parked:
                         q.state.pop(key, None)
-                    added += state.add(queue, key, "parked" if entries is q.parked else "due", now)
+                    state.add(queue, key, "parked" if entries is q.parked else "due", now)
                 moved += len(ready)
                 waiting += entries.values()
         returned = pauses.return_held(state, now)
-        state.wake(added + returned, now)
+        state.wake(now)
         return moved + returned, max(0, min(waiting) - now) if waiting else None
 
     def steer(self, act: str, scope: str, note: str, *, for_ms: int | None = None) -> bool | None:
@@ -152,13 +154,19 @@ class MemoryBroker:
     def pauses(self) -> dict[str, str]:
         return dict(self.store.state.pauses) if self.store.epoch == self.epoch else {}
 
-    def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
+    def wait(self, queues: Sequence[str], timeout_s: float = 1.0) -> str | None:
         """Take a token if there is one. It never blocks: the test that moves the clock decides when to ask again."""
         state, _ = self._enter("wait")
-        if list_name == "timer":
-            found, state.timer_tokens = state.timer_tokens > 0, max(0, state.timer_tokens - 1)
-        else:
-            found, state.wake_tokens = state.wake_tokens > 0, max(0, state.wake_tokens - 1)
+        for queue in queues:
+            if state.queue(queue).wake_tokens:
+                state.queue(queue).wake_tokens -= 1
+                return queue
+        return None
+
+    def wait_timer(self, timeout_s: float = 1.0) -> bool:
+        """As ``wait``, for the token of the timer."""
+        state, _ = self._enter("wait")
+        found, state.timer_tokens = state.timer_tokens > 0, max(0, state.timer_tokens - 1)
         return found
 
     # -- the object cache ----------------------------------------------------------------------------------------
@@ -187,7 +195,7 @@ class MemoryBroker:
             if resource not in state.watermark:
                 return resource
         state.phase = "HELD" if state.pause_reason else "OPEN"
-        state.wake(64, now)
+        state.wake_all(now)
         return ""
 
     def pause(self, reason: str) -> str:
@@ -197,7 +205,7 @@ class MemoryBroker:
             state.phase = "HELD"
         elif not reason and state.phase == "HELD":
             state.phase = "OPEN"
-            state.wake(64, now)
+            state.wake_all(now)
         return state.phase
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:

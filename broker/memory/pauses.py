@@ -68,7 +68,7 @@ def end_pauses(state: EpochState, now: int) -> list[int]:
 def _begin_return(state: EpochState, now: int) -> None:
     state.resuming |= {queue for queue in state.registered if state.queue(queue).held}
     state.hurry()
-    state.wake(64, now)
+    state.wake_all(now)
 
 
 def rate_set(state: EpochState, queue: str) -> float | None:

@@ -6,6 +6,7 @@ The scripts are compared with it, so it is written to be read, not to be fast.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -100,6 +101,7 @@ class QueueState:
     """Tokens left (negative: promised ahead), and when that was."""
     rate: tuple[float, int] | None = None
     """The same, of the rate of its turns."""
+    wake_tokens: int = 0
 
     @property
     def queued(self) -> int:
@@ -212,8 +214,11 @@ class EpochState:
     seen: dict[str, int] = field(default_factory=dict)
     lone: tuple[str, int] | None = None
     """The worker that ends its turns to claim a key that is claimed alone, and until when others leave that to it."""
+    serves: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Holder -> its queues, as it registered."""
     waiters: dict[str, int] = field(default_factory=dict)
-    wake_tokens: int = 0
+    came: Counter[str] = field(default_factory=Counter)
+    """How many keys have entered each queue in this step: ``wake`` takes them."""
     timer_tokens: int = 0
     tick: int | None = None
     no_reclaim_until: int = 0
@@ -259,9 +264,31 @@ class EpochState:
 
     # -- lib/queue.lua -------------------------------------------------------------------------------------------
 
-    def wake(self, count: int, now: int) -> None:
-        waiting = sum(until >= now for until in self.waiters.values())
-        self.wake_tokens += max(0, min(count, waiting - self.wake_tokens))
+    def wake(self, now: int) -> None:
+        """For each key that came to a queue one worker may go that waits for its keys."""
+        came, self.came = self.came, Counter()
+        for queue, count in came.items():
+            self._let_go(queue, count, now)
+
+    def wake_for(self, queue: str) -> None:
+        """Keys are queued, and the worker that was to take them may not come."""
+        self.came[queue] = max(self.came[queue], 1)
+
+    def wake_for_queued(self) -> None:
+        for queue in self.registered:
+            if self.queue(queue).queued:
+                self.wake_for(queue)
+
+    def wake_all(self, now: int) -> None:
+        """All that wait may go. A worker's token lies where it looks first."""
+        waiting = [holder for holder, until in self.waiters.items() if until >= now and self.serves[holder]]
+        for queue, count in Counter(self.serves[holder][0] for holder in waiting).items():
+            self._let_go(queue, count, now)
+
+    def _let_go(self, queue: str, count: int, now: int) -> None:
+        q = self.queue(queue)
+        serving = sum(until >= now and queue in self.serves[holder] for holder, until in self.waiters.items())
+        q.wake_tokens += max(0, min(count, serving - q.wake_tokens))
 
     def hurry(self) -> None:
         self.timer_tokens = max(1, self.timer_tokens)
@@ -273,6 +300,7 @@ class EpochState:
         else:
             q.stream.append(key)
         q.state[key] = "queued"
+        self.came[queue] += 1
 
     def because(self, queue: str, key: str, trigger: str, now: int) -> bool:
         """Note what queues a key: since when, how many triggers, the first, the last of the most urgent. Returns
@@ -308,14 +336,14 @@ class EpochState:
                 q.line_up(key, now)
         return added
 
-    def add_after(self, queue: str, key: str, delay_ms: int, now: int) -> int:
+    def add_after(self, queue: str, key: str, delay_ms: int, now: int) -> None:
         if delay_ms <= 0:
-            return self.add(queue, key, "due", now)
+            self.add(queue, key, "due", now)
+            return
         delayed, due = self.queue(queue).delayed, now + delay_ms
         if not delayed or due < min(delayed.values()):
             self.hurry()
         delayed[key] = min(due, delayed.get(key, due))
-        return 0
 
     def back_off_ms(self, queue: str, key: str, now: int) -> int:
         q = self.queue(queue)
@@ -339,7 +367,7 @@ class EpochState:
             self.tasks_of.pop(holder, None)
 
     def strike_off(self, holder: str) -> None:
-        for of in (self.holders, self.waiters, self.seen):
+        for of in (self.holders, self.serves, self.waiters, self.seen):
             of.pop(holder, None)
         self.leaving.discard(holder)
 
@@ -351,15 +379,14 @@ class EpochState:
                 least_ms = OPEN_TTL_MS
             expected.ends_ms = now + max(EXPECTATIONS_TTL_MS + delay_ms, least_ms)
 
-    def requeue_crashed(self, queue: str, key: str, now: int) -> int:
+    def requeue_crashed(self, queue: str, key: str, now: int) -> None:
         q = self.queue(queue)
         q.crashes[key] = crashes = q.crashes.get(key, 0) + 1
         if crashes == 1:
             self.append(queue, key, now)
-            return 1
+            return
         pause = min(1000 * 2 ** min(crashes - 2, 20), PARKED_MAX_MS)
         q.state[key] = "parked"
         q.parked[key] = now + pause
         self.hurry()
         self.keep_expectations(queue, key, pause, now)
-        return 0

@@ -6,7 +6,7 @@ A fleet in one process (``oarlock.testing``) works over it as over a Redis serve
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -15,7 +15,7 @@ from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 STEPS = (
     *("add", "add_after", "add_rate_limited", "forget", "num_requeues", "register", "claim", "announce", "finish"),
     *("release", "reclaim", "renew", "due", "ingest", "stage", "commit_list", "republish", "open", "pause"),
-    *("look", "look_apart", "page", "watermark", "steer", "drain", "acts", "pauses", "report", "budget"),
+    *("look", "look_apart", "page", "watermark", "steer", "drain", "acts", "pauses", "report", "budget", "wait_timer"),
 )
 """Every method of ``broker.protocol.Broker`` but ``wait``."""
 
@@ -27,6 +27,8 @@ class SharedStore(MemoryStore):
         super().__init__(clock)
         self.changed = threading.Condition(threading.RLock())
         self.on_timer: Callable[[], None] = lambda: None
+        self.waits_ended = 0
+        """How often all waits were ended."""
 
     def bootstrap(self, number: int) -> None:
         with self.changed:
@@ -36,12 +38,13 @@ class SharedStore(MemoryStore):
     def wake_all(self) -> None:
         """End all waits."""
         with self.changed:
+            self.waits_ended += 1
             self.changed.notify_all()
 
     def tell(self) -> None:
-        """A step has ended: wake those whose tokens are there. The caller holds ``changed``."""
-        if self.state.wake_tokens:
-            self.changed.notify(self.state.wake_tokens)
+        """A step has ended: let those look whose tokens may be there. The caller holds ``changed``."""
+        if any(queue.wake_tokens for queue in self.state.queues.values()):
+            self.changed.notify_all()
         if self.state.timer_tokens:
             self.on_timer()
 
@@ -54,12 +57,18 @@ class SharedBroker(MemoryBroker):
     def __init__(self, store: SharedStore, epoch: int) -> None:
         super().__init__(store, epoch)
 
-    def wait(self, list_name: str = "wake", timeout_s: float = 1.0) -> bool:
-        """Take a token; if there is none sleep until there may be, and look once more. Raises EpochOver."""
+    def wait(self, queues: Sequence[str], timeout_s: float = 1.0) -> str | None:
+        """Take a token; if there is none sleep until there is, or all waits are ended. Raises EpochOver."""
+        found: list[str | None] = [None]
         with self.store.changed:
-            if super().wait(list_name):
-                return True
-            return self.store.changed.wait(timeout_s) and super().wait(list_name)
+            before = self.store.waits_ended
+
+            def over() -> bool:
+                found[0] = MemoryBroker.wait(self, queues)
+                return found[0] is not None or self.store.waits_ended != before
+
+            self.store.changed.wait_for(over, timeout_s)
+        return found[0]
 
 
 def _one_at_a_time(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 -- claim: take the next keys of the first queue that has any, lock them, and hand over all that a turn reads.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED phase holders waiters wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
+-- DERIVED phase holders waiters queue:wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:backlog queue:rounds queue:passed queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
 -- DERIVED cache:resource:generation index:resource:generation:entry summary:resource:generation:entry
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses queue:held lone
@@ -26,7 +26,7 @@ local registered = redis.call('HGET', base .. 'holders', holder)
 if registered and string.sub(registered, -6) == ' drain' then return {'DRAIN'} end
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
 if phase ~= 'OPEN' then return {'WAIT', phase} end
-local paused, more_held = paused_scopes(), false
+local paused = paused_scopes()
 if paused and paused['all'] then return {'WAIT', 'PAUSED'} end
 if not registered then return {'UNKNOWN'} end
 local now = now_ms()
@@ -93,7 +93,7 @@ for i = 8, #ARGV do
     redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
     local again
     entries, again = unpaused_entries(paused, queue, look_at)
-    more_held = more_held or again
+    if again then came[queue] = 1 end
   else
     entries = next_entries(queue, look_at)
   end
@@ -116,7 +116,7 @@ end
 if #entries == 0 then
   redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
   if not beside then redis.call('ZADD', waiters, number(now + 1500), holder) end -- else it does not wait for a token
-  if more_held then wake(1, now) end
+  wake(now)
   return {limited and 'LIMITED' or 'EMPTY'}
 end
 local stream, states, locks = base .. queue .. ':stream', base .. queue .. ':state', base .. queue .. ':locks'
@@ -360,5 +360,6 @@ for i = 1, taken do
     }
   end
 end
-if #entries > taken or more_held then wake(1, now) end
+if #entries > taken then came[queue] = 1 end
+wake(now)
 return reply

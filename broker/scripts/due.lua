@@ -1,12 +1,13 @@
 -- due: delayed and parked keys whose time has come enter their streams, in the order of their times; and keys whose pause is over.
 -- A pause whose time is over ends first, as if people had ended it.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queues queue:delayed queue:parked queue:state queue:stream queue:backlog queue:rounds waiters wake pauses resuming queue:held audit timer
+-- DERIVED queues queue:delayed queue:parked queue:state queue:stream queue:backlog queue:rounds
+-- DERIVED waiters holders queue:wake pauses resuming queue:held audit timer
 -- ARGV[1] entries at most, of each queue and set
 -- Returns: {"OK", moved, ms until the next one, or -1} | {"STALE"}
 -- Invariant: an entry is removed in the step that adds its key. A delayed entry never unparks its key.
--- include: queue pauses audit
-local limit, now, moved, added = whole(ARGV[1]), now_ms(), 0, 0
+-- include: queue pauses audit waiters
+local limit, now, moved = whole(ARGV[1]), now_ms(), 0
 local queues = redis.call('SMEMBERS', base .. 'queues')
 for _, queue in ipairs(queues) do check(queue) end
 redis.call('HLEN', base .. 'resuming')
@@ -24,7 +25,7 @@ for _, scope in ipairs(ended) do
 end
 if #ended > 0 then
   begin_return()
-  wake(64, now)
+  wake_all(now)
 end
 local resuming = redis.call('HGETALL', base .. 'resuming')
 for _, queue in ipairs(queues) do
@@ -32,7 +33,7 @@ for _, queue in ipairs(queues) do
     local zset = base .. queue .. set
     for _, key in ipairs(redis.call('ZRANGEBYSCORE', zset, '-inf', number(now), 'LIMIT', 0, limit)) do
       redis.call('ZREM', zset, key)
-      added = added + (set == ':parked' and unpark(queue, key, 'parked', now) or add(queue, key, 'due', now))
+      if set == ':parked' then unpark(queue, key, 'parked', now) else add(queue, key, 'due', now) end
       moved = moved + 1
     end
     local first = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')[2]
@@ -40,10 +41,9 @@ for _, queue in ipairs(queues) do
   end
 end
 if #resuming > 0 then
-  local scopes, returned = paused_scopes(), 0
-  for i = 1, #resuming, 2 do returned = returned + return_some(scopes, resuming[i], resuming[i + 1], limit, now) end
-  added, moved = added + returned, moved + returned
+  local scopes = paused_scopes()
+  for i = 1, #resuming, 2 do moved = moved + return_some(scopes, resuming[i], resuming[i + 1], limit, now) end
   if redis.call('EXISTS', base .. 'resuming') == 1 then next_at = now end
 end
-wake(added, now)
+wake(now)
 return {'OK', moved, next_at and math.max(0, next_at - now) or -1}

@@ -1,7 +1,7 @@
 -- finish: end turns, each with its verdict and the answers to its writes.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases holder:name queue:state queue:stream queue:backlog queue:rounds queue:expect:key queue:needs queue:unsettled
--- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters wake timer watermark unread:resource
+-- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters holders queue:wake timer watermark unread:resource
 -- DERIVED queue:turns queue:history histories history_bytes
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)
 --   what it did, in a line for people  n changes, then n triples:
@@ -10,7 +10,7 @@
 -- Returns: {"OK", failures after it, or -1 where the nonce was not the current one, ...} | {"STALE"}
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write open or a name reserved never to idle.
 -- include: cache queue locks reads history
-local at, now, reply, added, plans, queues, NONE = 2, now_ms(), {'OK'}, 0, {}, {}, {}
+local at, now, reply, plans, queues, NONE = 2, now_ms(), {'OK'}, {}, {}, {}
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
   local queue, key, count = ARGV[at], ARGV[at + 1], ARGV[at + 6] ~= '0' and whole(ARGV[at + 6]) or 0
@@ -152,7 +152,7 @@ for turn, plan in ipairs(plans) do
       at_once, again, open = open_writes(plan.expected)
       if settled and not open then redis.call('HDEL', own .. ':unsettled', key) end
     end
-    if plan.dirty then append(queue, key, string.sub(plan.state, 10)) added = added + 1 end
+    if plan.dirty then append(queue, key, string.sub(plan.state, 10)) end
     local delay, failures = plan.delay, 0
     if plan.verdict == 'retry' or at_once then
       delay, failures = back_off_ms(queue, key, now)
@@ -161,14 +161,14 @@ for turn, plan in ipairs(plans) do
     elseif plan.failed then
       redis.call('HDEL', own .. ':failures', key)
     end
-    if delay then added = added + add_after(queue, key, delay, now) end
-    if plan.again then added = added + add_after(queue, key, plan.again, now) end
-    if again then added = added + add_after(queue, key, again, now) end
+    if delay then add_after(queue, key, delay, now) end
+    if plan.again then add_after(queue, key, plan.again, now) end
+    if again then add_after(queue, key, again, now) end
     if touched then keep_expectations(queue, key, delay or 0) end
     end_turn(queue, key, plan.turns, plan.holder, plan.lock, plan.verdict, plan.did, now)
     reply[turn + 1] = failures
   end
 end
 keep_turns()
-wake(added, now)
+wake(now)
 return reply

@@ -1,6 +1,6 @@
 -- reclaim: give back the keys of leases that ended because nobody renewed them. Strike off holders that are not renewed for long.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED leases tick no_reclaim_until waiters wake timer holders seen queues holder:name
+-- DERIVED leases tick no_reclaim_until waiters queue:wake timer holders seen queues holder:name
 -- DERIVED queue:locks queue:state queue:stream queue:backlog queue:rounds queue:crashes queue:parked queue:expect:key queue:unsettled
 -- DERIVED queue:turns queue:history histories history_bytes
 -- ARGV[1] at most so many
@@ -8,7 +8,7 @@
 -- Invariant: a lease ends by finish, by release or here. Here its key is queued or parked in the same step.
 -- include: queue locks history
 local SILENT_MS = 60000 -- a supervisor renews its holders once a second, and has ended them long before this
-local leases, limit, now, added, reply = base .. 'leases', whole(ARGV[1]), now_ms(), 0, {'OK'}
+local leases, limit, now, reply = base .. 'leases', whole(ARGV[1]), now_ms(), {'OK'}
 local tick = tonumber(redis.call('GET', base .. 'tick') or now)
 if now < tick or now - tick > CLOCK_JUMP_MS then return reply end -- the next renewal deals with the jump first
 if now < tonumber(redis.call('GET', base .. 'no_reclaim_until') or 0) then return reply end
@@ -31,9 +31,8 @@ for _, task in ipairs(tasks) do
     -- all become suspect. A key whose lease ends again before a turn of it has ended is claimed alone from then on.
     if redis.call('HSETNX', base .. queue .. ':crashes', key, 0) == 1 then
       append(queue, key, why)
-      added = added + 1
     else
-      added = added + requeue_crashed(queue, key, why, now)
+      requeue_crashed(queue, key, why, now)
     end
   end
   reply[#reply + 1] = task
@@ -42,5 +41,5 @@ for _, holder in ipairs(silent) do
   if redis.call('EXISTS', base .. 'holder:' .. holder) == 0 then strike_off(holder) end
 end
 keep_turns()
-if added > 0 then wake(added, now) end
+wake(now)
 return reply

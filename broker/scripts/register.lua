@@ -10,7 +10,8 @@ if redis.call('ZSCORE', base .. 'drains', ARGV[2]) then
   return {'DRAINED'}
 end
 redis.call('ZADD', base .. 'seen', number(now), holder)
-redis.call('HSET', base .. 'holders', holder, 'supervisor=' .. ARGV[2] .. ' since_ms=' .. number(now))
+local queues = ' queues=,' .. table.concat(ARGV, ',', 3) .. ',' -- a comma on both sides of each: for "wake"
+redis.call('HSET', base .. 'holders', holder, 'supervisor=' .. ARGV[2] .. ' since_ms=' .. number(now) .. queues)
 for i = 3, #ARGV do
   local queue = ARGV[i]
   if redis.call('SADD', base .. 'queues', queue) == 1 then

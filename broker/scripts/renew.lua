@@ -1,11 +1,11 @@
 -- renew: a supervisor renews all leases of all its workers, once a second. The call also watches for jumps of Redis's clock.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED waiters wake holders seen holder:name leases tick no_reclaim_until capping queues queue:stream queue:backlog queue:delayed queue:parked timer
+-- DERIVED waiters queue:wake holders seen holder:name leases tick no_reclaim_until capping queues queue:stream queue:backlog queue:delayed queue:parked timer
 -- DERIVED queue:turns queue:history histories history_bytes
 -- ARGV[1] lease ms  ARGV[2..] holders
 -- Returns: {"OK", holder, ...} the holders that are no longer registered | {"STALE"}
 -- Invariant: a lease is only ever renewed for a registered holder that still has the lock.
--- include: queue locks history
+-- include: queue locks history waiters
 local lease_ms, now, reply = whole(ARGV[1]), now_ms(), {'OK'}
 local holders, seen, leases = base .. 'holders', base .. 'seen', base .. 'leases'
 local capping, tick = base .. 'capping', base .. 'tick'
@@ -51,9 +51,6 @@ for i = 2, #ARGV do
   end
 end
 trim_histories(queues, now)
-local listed = 0
-for _, queue in ipairs(queues) do
-  listed = listed + redis.call('XLEN', base .. queue .. ':stream') + redis.call('ZCARD', base .. queue .. ':backlog')
-end
-if listed > 0 then wake(1, now) end -- a stopped waiter can have taken a token
+wake_for_queued(queues) -- a stopped waiter can have taken a token
+wake(now)
 return reply

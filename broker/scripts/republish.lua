@@ -1,6 +1,7 @@
 -- republish: after a list, walk the new and the old generation in chunks. Wake every key, then drop the old generation.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream queue:backlog queue:rounds waiters wake
+-- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream queue:backlog queue:rounds
+-- DERIVED waiters holders queue:wake
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
 -- DERIVED summary:resource:generation:entry
 -- ARGV[1] objects a step
@@ -33,5 +34,5 @@ if step[1] == '0' then
 else
   redis.call('LSET', jobs, 0, table.concat({mode, resource, gen, step[1]}, ' '))
 end
-wake(added, now)
+wake(now)
 return {'OK', added, redis.call('LLEN', jobs)}

@@ -1,13 +1,13 @@
 -- steer: people let no turn of some keys begin, or let them begin again. Each act is kept in the audit stream, for people.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED pauses pauses_kept resuming audit queues queue:held timer waiters wake
+-- DERIVED pauses pauses_kept resuming audit queues queue:held timer waiters holders queue:wake
 -- ARGV[1] "pause" | "limit" (scope "rate QUEUE") | "resume" | "restore" (as the Lease had it) | "kept" (the Lease has these) | "note" (another act)
 -- ARGV[2] scope; with "kept" the digest of the pauses, with "note" the act
 -- ARGV[3] who and why, in a line for people; for "restore" the text as it was stored
 -- ARGV[4] ms after which a pause ends by itself, or ""
 -- Returns: {"OK", 1 where that changed the pauses, else 0} | {"FULL"} (so many scopes are paused already) | {"STALE"}
 -- Invariant: a key that a pause keeps from a turn is in its stream, or in "held" and nowhere else; it comes back once no pause is over it.
--- include: queue pauses audit
+-- include: queue pauses audit waiters
 local SCOPES_MAX = 100
 local act, scope, text, for_ms, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4] ~= '' and whole(ARGV[4]) or nil, now_ms()
 local pauses = base .. 'pauses'
@@ -29,7 +29,7 @@ if act == 'pause' or act == 'limit' or act == 'restore' then
 elseif act == 'resume' then
   redis.call('HDEL', pauses, scope)
   begin_return()
-  wake(64, now)
+  wake_all(now)
 end
 if act ~= 'restore' then audit(act == 'note' and scope or act .. ' ' .. scope, text) end
 return {'OK', act == 'resume' and there or act == 'note' and 0 or 1 - there}

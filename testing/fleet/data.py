@@ -103,7 +103,7 @@ class MemoryTimer:
     def take(self) -> bool:
         with contextlib.suppress(BlockingIOError):
             self._ours.recv(4096)
-        return self._broker.wait("timer", 0)
+        return self._broker.wait_timer(0)
 
     def close(self) -> None:
         self._store.on_timer = lambda: None

@@ -104,8 +104,10 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state[pattern] = _times(value)
         case "holder:<holder>":
             state.setdefault("held", {})[words[0]] = sorted(task.decode() for task in value)
-        case "wake" | "timer":
+        case "timer":
             state[pattern] = len(value)
+        case "<queue>:wake":
+            state.setdefault("wake", {})[words[0]] = len(value)
         case "<queue>:held":
             state.setdefault("held_back", {})[words[0]] = sorted(each.decode() for each in value)
         case "resuming":
@@ -164,12 +166,13 @@ def of_memory(store: MemoryStore) -> State:
         "seen": dict(s.seen),
         "capping": {name: str(at) for name, at in s.capping.items()},
         "holders": {
-            holder: f"supervisor={supervisor} since_ms={at}" + " drain" * (holder in s.leaving)
+            holder: f"supervisor={supervisor} since_ms={at} queues=,{','.join(s.serves[holder])},"
+            + " drain" * (holder in s.leaving)
             for holder, (supervisor, at) in s.holders.items()
         },
         "drains": dict(s.drains),
         "held": {holder: sorted(tasks) for holder, tasks in s.tasks_of.items()},
-        "wake": s.wake_tokens,
+        "wake": {name: queue.wake_tokens for name, queue in s.queues.items() if queue.wake_tokens},
         "timer": s.timer_tokens,
         "watermark": dict(s.watermark),
         "watermark_at": {resource: str(at) for resource, at in s.watermark_at.items()},
@@ -268,8 +271,7 @@ def _clean(state: State) -> State:
         kept = {k: v for k, v in value.items() if v or v == 0} if isinstance(value, dict) else value
         if kept or kept == 0:
             cleaned[name] = kept
-    for count in ("wake", "timer"):
-        cleaned.setdefault(count, 0)
+    cleaned.setdefault("timer", 0)
     return cleaned
 
 

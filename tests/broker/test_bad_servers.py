@@ -104,8 +104,8 @@ def test_all_is_well_again_when_there_is_memory(full: RedisCase) -> None:
 
 PLANTED = [
     *(f"{QUEUE}:{part}" for part in ("stream", "state", "delayed", "parked", "locks", "failures", "crashes")),
-    *(f"{QUEUE}:{part}" for part in ("bucket", "needs", "unsettled", "expect:ns/a")),
-    *("leases", "waiters", "wake", "timer", "holder:w1", "unread:pods"),
+    *(f"{QUEUE}:{part}" for part in ("bucket", "needs", "unsettled", "expect:ns/a", "wake")),
+    *("leases", "waiters", "timer", "holder:w1", "unread:pods"),
     *("changes:pods:first-pods", "changes_at:pods:first-pods"),
 ]
 MOVING: dict[str, Callable[[RedisCase], object]] = {
@@ -145,7 +145,10 @@ def test_a_key_of_a_wrong_type_loses_nothing(real: RedisCase, planted: str) -> N
         name = real.worker.keys.base + planted  # type: ignore[attr-defined]
         kept = real.admin.dump(name)
         real.admin.unlink(name)
-        real.admin.hset(name, "a", "b") if planted in ("wake", "timer", "leases") else real.admin.rpush(name, "x")
+        if planted in (f"{QUEUE}:wake", "timer", "leases"):
+            real.admin.hset(name, "a", "b")
+        else:
+            real.admin.rpush(name, "x")
         refused = refusal(run, real)
         assert refused in ("", "LOST") or "WRONGTYPE" in refused, (step, refused)
         go_on(real, ended=refused not in ("", "LOST"))

@@ -223,7 +223,7 @@ def test_the_timer_is_told_of_an_earlier_time_only(queue_case: Case) -> None:
     case = opened(queue_case)
     case.worker.add_after(QUEUE, "ns/a", 500)
     assert case.state()["timer"] == 1
-    assert case.worker.wait("timer")
+    assert case.worker.wait_timer()
     case.worker.add_after(QUEUE, "ns/b", 900)
     case.worker.add_after(QUEUE, "ns/a", 600)
     assert case.state()["timer"] == 0
@@ -763,8 +763,8 @@ def test_regular_renewals_are_no_jump(queue_case: Case) -> None:
 # -- waiting ---------------------------------------------------------------------------------------------------------
 
 
-def tokens(case: Case) -> int:
-    return int(case.state()["wake"])
+def tokens(case: Case, queue: str = QUEUE) -> int:
+    return int(case.state().get("wake", {}).get(queue, 0))
 
 
 def test_a_token_a_key_for_those_who_wait_and_no_more(queue_case: Case) -> None:
@@ -782,11 +782,62 @@ def test_a_token_a_key_for_those_who_wait_and_no_more(queue_case: Case) -> None:
     assert tokens(case) == 2, "at most as many as wait"
 
 
+def two_queues(case: Case, **served: tuple[str, ...]) -> Case:
+    """Workers that serve these queues have claimed in this order, and wait."""
+    opened(case, holders=())
+    for holder, queues in served.items():
+        case.worker.register(holder, "s", queues)
+        specs = [LoadSpec(queue, "replicasets") for queue in queues]
+        assert claim_reply(case, holder, specs=specs) is Idle.EMPTY
+    return case
+
+
+def test_a_key_wakes_a_worker_that_serves_its_queue(queue_case: Case) -> None:
+    """Whoever else waits, and waited first."""
+    case = two_queues(queue_case, w1=(QUEUE,), w2=(OTHER,))
+    case.worker.add(OTHER, ["ns/a"])
+    assert case.worker.wait([QUEUE], 0.01) is None
+    assert case.worker.wait([OTHER], 0.01) == OTHER
+    case.worker.add(OTHER, ["ns/b"])
+    case.worker.add(OTHER, ["ns/c"])
+    assert (tokens(case), tokens(case, OTHER)) == (0, 1), "as many as wait for its keys"
+
+
+def test_a_key_wakes_the_one_worker_that_serves_its_queue_among_many(queue_case: Case) -> None:
+    case = two_queues(queue_case, **{f"w{number:02}": (QUEUE,) for number in range(40)}, last=(OTHER,))
+    case.worker.add(OTHER, ["ns/a"])
+    case.worker.add(QUEUE, [f"ns/{number}" for number in range(38)])
+    case.worker.add(QUEUE, ["ns/a", "ns/b", "ns/c"])
+    assert (tokens(case), tokens(case, OTHER)) == (40, 1)
+
+
+def test_a_worker_waits_for_each_of_its_queues(queue_case: Case) -> None:
+    case = two_queues(queue_case, both=(OTHER, QUEUE), one=(QUEUE,))
+    case.worker.add(QUEUE, ["ns/a", "ns/b", "ns/c"])
+    case.worker.add(OTHER, ["ns/d"])
+    assert (tokens(case), tokens(case, OTHER)) == (2, 1)
+    assert [case.worker.wait((OTHER, QUEUE), 0.01) for _ in range(4)] == [OTHER, QUEUE, QUEUE, None]
+
+
+def test_a_worker_that_claims_waits_for_none_of_its_queues(queue_case: Case) -> None:
+    case = two_queues(queue_case, both=(OTHER, QUEUE))
+    case.worker.add(QUEUE, ["ns/a"])
+    assert names(case, holder="both") == ["ns/a"]
+    case.worker.add(OTHER, ["ns/b"])
+    assert tokens(case, OTHER) == 0
+
+
+def test_what_concerns_all_wakes_each_once(queue_case: Case) -> None:
+    case = two_queues(queue_case, w1=(QUEUE, OTHER), w2=(OTHER, QUEUE), w3=(OTHER,))
+    case.worker.steer("resume", "all", "by=me")
+    assert (tokens(case), tokens(case, OTHER)) == (1, 2)
+
+
 def test_no_wake_up_is_lost_between_an_empty_claim_and_the_wait(queue_case: Case) -> None:
     case = opened(queue_case)
     assert claim_reply(case) is Idle.EMPTY
     case.worker.add(QUEUE, ["ns/a"])
-    assert case.worker.wait()
+    assert case.worker.wait([QUEUE])
     assert claim_one(case).key == "ns/a"
 
 
@@ -817,7 +868,7 @@ def test_a_token_swallowed_by_a_dead_waiter_is_given_again(queue_case: Case) -> 
     case = opened(queue_case, holders=("dead", "w2"))
     claim_reply(case, "dead")
     case.worker.add(QUEUE, ["ns/a"])
-    assert case.worker.wait()
+    assert case.worker.wait([QUEUE])
     claim_reply(case, "w2", specs=(LoadSpec(OTHER, "daemonsets"),))  # w2 waits: its own queue is empty
     assert tokens(case) == 0
     case.worker.renew(["dead", "w2"], lease_ms=LEASE_MS)
@@ -829,7 +880,7 @@ def test_a_release_wakes_one_more_for_the_token_its_holder_may_have_taken(queue_
     for holder in ("dead", "w2"):
         claim_reply(case, holder)
     case.worker.add(QUEUE, ["ns/a"])
-    assert case.worker.wait()  # taken by the one that dies
+    assert case.worker.wait([QUEUE])  # taken by the one that dies
     assert tokens(case) == 0
     case.worker.release("dead")
     assert tokens(case) == 1
@@ -854,7 +905,7 @@ def test_a_claim_that_leaves_keys_behind_wakes_the_next(queue_case: Case) -> Non
     case.worker.register("w3", "s", [QUEUE])
     case.worker.add(QUEUE, ["ns/a"])
     while tokens(case):
-        case.worker.wait()
+        case.worker.wait([QUEUE])
     state = case.state()
     assert state["stream"] == {QUEUE: ["ns/bad", "ns/a"]}
     assert claim_reply(case, "w2", specs=(LoadSpec(OTHER, "daemonsets"),)) is Idle.EMPTY  # w2 waits

@@ -59,7 +59,7 @@ def test_fifty_producers_and_ten_consumers(own_server: EmbeddedRedis, live: Redi
                 if not isinstance(batch, Batch):
                     if producing.is_set() and live_work(broker) == 0:
                         return
-                    broker.wait("wake", 0.1)
+                    broker.wait([QUEUE], 0.1)
                     continue
                 with guard:
                     for one in batch.claims:
@@ -112,7 +112,7 @@ def test_a_blocked_waiter_is_woken_at_once(own_server: EmbeddedRedis, live: Redi
     adder = threading.Timer(0.1, lambda: new_broker(own_server).add(QUEUE, ["ns/a"]))
     adder.start()
     began = time.monotonic()
-    assert live.wait("wake", 2.0)
+    assert live.wait(["daemonset", QUEUE], 2.0) == QUEUE
     assert 0.05 < time.monotonic() - began < 1.5
     assert isinstance(claim(live, "w1", "n2"), Batch)
     adder.join()
@@ -126,7 +126,7 @@ def test_one_key_wakes_one_waiter(own_server: EmbeddedRedis, live: RedisBroker) 
         broker.register(name, "test", [QUEUE])
         assert claim(broker, name, name) is Idle.EMPTY
         asleep.release()
-        if broker.wait("wake", 1.0):
+        if broker.wait([QUEUE], 1.0):
             woken.append(name)
 
     asleep = threading.Semaphore(0)
@@ -143,20 +143,20 @@ def test_one_key_wakes_one_waiter(own_server: EmbeddedRedis, live: RedisBroker) 
 
 def test_a_wait_ends_in_its_time(live: RedisBroker) -> None:
     began = time.monotonic()
-    assert not live.wait("wake", 0.2)
+    assert not live.wait([QUEUE], 0.2)
     assert 0.15 < time.monotonic() - began < 1.5
 
 
 def test_a_wait_on_a_list_that_is_unlinked_goes_on(own_server: EmbeddedRedis, live: RedisBroker) -> None:
     threading.Timer(0.05, lambda: connect(own_server.url("admin")).flushall()).start()
-    assert not live.wait("wake", 0.3)
+    assert not live.wait([QUEUE], 0.3)
 
 
 def test_a_wait_that_is_refused_says_so(own_server: EmbeddedRedis, live: RedisBroker) -> None:
     """Not taken for a wait that brought nothing: that would be a busy loop."""
-    connect(own_server.url("admin")).set(keys.Keys(1).of("wake"), "not a list")
+    connect(own_server.url("admin")).set(keys.Keys(1).wake(QUEUE), "not a list")
     with pytest.raises(redis.exceptions.ResponseError, match="WRONGTYPE"):
-        live.wait("wake", 0.2)
+        live.wait([QUEUE], 0.2)
 
 
 def test_the_clock_of_released_scripts_is_rediss_own(live: RedisBroker) -> None:
@@ -182,4 +182,4 @@ def test_there_is_a_server_of_each_kind() -> None:
 
 def test_a_broker_without_a_blocking_client_does_not_wait(real: RedisCase) -> None:
     with pytest.raises(AssertionError, match="without a blocking client"):
-        RedisBroker(real.clients["worker"], real.epoch).wait()
+        RedisBroker(real.clients["worker"], real.epoch).wait([QUEUE])

@@ -98,7 +98,7 @@ def test_who_waits_for_the_rate_is_woken_for_other_queues(queue_case: Case) -> N
     assert count(case, 5) == 5
     assert taken(case, rated(5), FREE) is Idle.LIMITED
     case.worker.add("daemonset", ["ns/free"])
-    assert case.worker.wait()
+    assert case.worker.wait([QUEUE, "daemonset"]) == "daemonset"
 
 
 def test_a_key_that_runs_again_counts_again(queue_case: Case) -> None:

@@ -18,7 +18,7 @@ from tests.broker.broker_servers import server_binaries
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)
 PARTS = (
     *("prelude", "cache", "changes", "queue", "lanes", "locks", "reads", "history", "pauses", "audit", "summary"),
-    "wakings",
+    *("wakings", "waiters"),
 )
 
 # What the scripts may call: commands of Redis 6.2 or older. A new one is added here with the version it came with.
@@ -85,7 +85,7 @@ def test_the_type_check_covers_every_key_that_moves_a_key() -> None:
     checked = lua_reading.keys_in(lua_reading.functions("lib/queue")["check"])
     per_queue = {table_name(spec.pattern) for spec in keys.TABLE if spec.pattern.startswith("<queue>")}
     of_claim_alone = {"queue:rate", "queue:passed"}  # read before it writes (test_rate_contract); for people
-    assert checked == per_queue - {"queue:expect:key"} - of_claim_alone | {"leases", "waiters", "wake", "timer"}
+    assert checked == per_queue - {"queue:expect:key"} - of_claim_alone | {"leases", "waiters", "timer"}
 
 
 @pytest.mark.parametrize("name", ["add", "add_after", "announce", "finish", "release", "reclaim", "due", "ingest"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -362,9 +362,9 @@ class Twins(RuleBasedStateMachine):
         limits = BudgetLimits(100_000, 10_000, flights)
         self.both(lambda broker: broker.budget(limits, reports, lease_ms=LEASE_MS))
 
-    @rule(holder=holders)
-    def register(self, holder: str) -> None:
-        self.both(lambda broker: broker.register(holder, "s", QUEUES))
+    @rule(holder=holders, served=st.sampled_from((QUEUES, QUEUES[::-1], QUEUES[:1], QUEUES[1:])))
+    def register(self, holder: str, served: Sequence[str] = QUEUES) -> None:
+        self.both(lambda broker: broker.register(holder, "s", served))
 
     @rule(
         holder=holders,
@@ -489,10 +489,15 @@ class Twins(RuleBasedStateMachine):
             limit = 100  # how few of a set come at once is Redis's own choice: all of them then
         self.both(lambda broker: broker.due(limit))
 
-    @rule(name=st.sampled_from(("wake", "timer")))
-    def wait(self, name: str) -> None:
-        if self.memory.state()[name]:
-            self.both(lambda broker: broker.wait(name, 1.0))
+    @rule(queues=st.permutations(QUEUES))
+    def wait(self, queues: list[str]) -> None:
+        if self.memory.state().get("wake"):
+            self.both(lambda broker: broker.wait(queues, 1.0))
+
+    @rule()
+    def wait_timer(self) -> None:
+        if self.memory.state()["timer"]:
+            self.both(lambda broker: broker.wait_timer(1.0))
 
     # -- the cache ---------------------------------------------------------------------------------------------------
 

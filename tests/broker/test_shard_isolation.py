@@ -96,7 +96,7 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert claim(broker, "v", "n2")
     assert broker.release("v", blamed=f"{QUEUE}:ns/web")
     broker.reclaim()
-    broker.wait(timeout_s=0.01)
+    broker.wait([QUEUE], 0.01)
     assert broker.steer("pause", "namespace ns", "by=me") is True
     broker.add(QUEUE, ["ns/web"])
     assert claim(broker, "w", "n3") == []

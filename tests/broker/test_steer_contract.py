@@ -131,7 +131,7 @@ def test_a_claim_takes_out_five_hundred_and_lets_the_next_go_on(real: Case) -> N
     pause(case, "namespace shop")
     assert [claim_reply(case), claim_reply(case)] == [Idle.EMPTY, Idle.EMPTY]
     assert len(broker_state.queued(case.state(), QUEUE)) == 1_203 - 2 * 504
-    assert case.worker.wait(timeout_s=0.1), "the next claim is asked for at once"
+    assert case.worker.wait([QUEUE], 0.1), "the next claim is asked for at once"
     case.worker.add(QUEUE, ["bank/b"])
     assert isinstance(claim_reply(case), Batch)
     resume(case, "namespace shop")
@@ -284,9 +284,9 @@ def test_a_pause_that_is_restored_ends_when_it_would_have(queue_case: Case) -> N
 
 def test_the_end_of_a_pause_wakes_who_waits_for_what_is_due(queue_case: Case) -> None:
     case = opened(queue_case)
-    assert not case.worker.wait("timer", timeout_s=0.01)
+    assert not case.worker.wait_timer(timeout_s=0.01)
     case.worker.steer("pause", "all", "by=me", for_ms=50)
-    assert case.worker.wait("timer", timeout_s=0.1)
+    assert case.worker.wait_timer(timeout_s=0.1)
 
 
 @pytest.mark.parametrize(

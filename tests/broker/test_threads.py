@@ -26,12 +26,12 @@ def test_every_method_of_the_protocol_is_a_step() -> None:
     assert methods == {*STEPS, "wait"}
 
 
-def asleep(case: ThreadsCase, pool: ThreadPoolExecutor) -> Future[bool]:
+def asleep(case: ThreadsCase, pool: ThreadPoolExecutor) -> Future[str | None]:
     """A worker that found nothing and waits."""
     assert claim_reply(case) is Idle.EMPTY
-    while case.worker.wait(timeout_s=0):
+    while case.worker.wait([QUEUE], 0):
         """Take the tokens of what was before."""
-    waiting = pool.submit(case.worker.wait, "wake", LONG_S)
+    waiting = pool.submit(case.worker.wait, [QUEUE], LONG_S)
     while not case.store.changed._waiters:  # type: ignore[attr-defined]
         """Until it sleeps."""
     return waiting
@@ -40,11 +40,11 @@ def asleep(case: ThreadsCase, pool: ThreadPoolExecutor) -> Future[bool]:
 @pytest.mark.parametrize(
     ("happens", "found"),
     [
-        (lambda case: case.worker.add(QUEUE, ["default/web"]), True),
-        (lambda case: case.store.wake_all(), False),
+        (lambda case: case.worker.add(QUEUE, ["default/web"]), QUEUE),
+        (lambda case: case.store.wake_all(), None),
     ],
 )
-def test_a_wait_ends_at_once(case: ThreadsCase, happens: Callable[[ThreadsCase], object], found: bool) -> None:
+def test_a_wait_ends_at_once(case: ThreadsCase, happens: Callable[[ThreadsCase], object], found: str | None) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = asleep(case, pool)
         happens(case)
@@ -64,7 +64,7 @@ def test_a_timer_is_told_of(case: ThreadsCase) -> None:
     case.store.on_timer = lambda: told.append(threading.current_thread().name)
     case.worker.add_after(QUEUE, "default/web", 60_000)
     assert told == [threading.current_thread().name]
-    assert case.worker.wait("timer", 0)
+    assert case.worker.wait_timer(0)
 
 
 def test_threads_share_the_keys_and_lose_none(case: ThreadsCase) -> None:
@@ -93,7 +93,7 @@ def test_threads_share_the_keys_and_lose_none(case: ThreadsCase) -> None:
             if not isinstance(reply, Batch):
                 if over.is_set():
                     return
-                broker.wait(timeout_s=0.05)
+                broker.wait([QUEUE], 0.05)
                 continue
             for each in reply.claims:
                 twice.extend([each.key] if each.key in in_work else [])

@@ -122,8 +122,8 @@ MUTANTS: dict[str, Mutant] = {
             ("release", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),
             (
                 "lib/locks",
-                "if crashes == 1 then append(queue, key, why) return 1 end",
-                "if crashes == 1 then return 0 end",
+                "if crashes == 1 then return append(queue, key, why) end",
+                "if crashes == 1 then return end",
             ),
         )
     ),

@@ -57,7 +57,7 @@ def claimed(data: MemoryData) -> list[str]:
         batch = worker.claim("w1", "nonce", SPECS, limits)
         if isinstance(batch, Batch):
             return [each.key for each in batch.claims]
-        worker.wait(timeout_s=0.25)
+        worker.wait([QUEUE], 0.25)
     return []
 
 

@@ -72,7 +72,7 @@ class PuppetEngine:
         self, settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object, quiet: bool = False
     ) -> None:
         self._settings, self._broker, self._quiet = settings, broker, quiet
-        self._specs = [LoadSpec(queue, "things") for queue in queues]
+        self._queues, self._specs = queues, [LoadSpec(queue, "things") for queue in queues]
         self._log: redis.Redis = connect(settings.redis_url)
         if self._log.exists(NO_ENGINES):
             raise ConfigError("there are no engines today")
@@ -132,7 +132,7 @@ class PuppetEngine:
         return self._broker.finish(finishes)
 
     def wait(self, timeout_s: float) -> bool:
-        return self._broker.wait(timeout_s=timeout_s)
+        return self._broker.wait(self._queues, timeout_s) is not None
 
     def close(self) -> None:
         self._io.close()

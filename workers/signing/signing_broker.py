@@ -45,8 +45,8 @@ class SigningBroker:
         self.add, self.add_after, self.add_rate_limited = inner.add, inner.add_after, inner.add_rate_limited
         self.forget, self.num_requeues, self.register = inner.forget, inner.num_requeues, inner.register
         self.finish, self.release, self.reclaim, self.renew = inner.finish, inner.release, inner.reclaim, inner.renew
-        self.due, self.wait, self.commit_list = inner.due, inner.wait, inner.commit_list
-        self.republish, self.watermark = inner.republish, inner.watermark
+        self.due, self.wait, self.wait_timer = inner.due, inner.wait, inner.wait_timer
+        self.commit_list, self.republish, self.watermark = inner.commit_list, inner.republish, inner.watermark
         self.open, self.pause, self.report = inner.open, inner.pause, inner.report
         self.budget = inner.budget
         self.steer, self.pauses, self.drain, self.acts = inner.steer, inner.pauses, inner.drain, inner.acts

@@ -29,13 +29,6 @@ local function strike_off(holder)
   end
 end
 
-local EXPECTATIONS_TTL_MS = 300000
-
-local BACK_OFF_TTL_MS = 1800000
-
--- A jump of the clock by hours takes nothing along that the cache has yet to show: open writes, and deletes and scales with an answer.
-local OPEN_TTL_MS = 691200000
-
 local function outlives_answer(field) return string.sub(field, 1, 7) == 'delete ' or string.sub(field, 1, 6) == 'scale ' end
 
 local function back_off(field) return string.sub(field, 1, 8) == 'backoff ' end
@@ -45,6 +38,8 @@ local function note(field) return back_off(field) or string.sub(field, 1, 5) == 
 
 -- Expectations outlive the pause of their key by five minutes. With a back-off they live for twice the longest one, as upstream's do.
 local function keep_expectations(queue, key, delay_ms)
+  -- A jump of the clock by hours takes nothing along that the cache has yet to show: open writes, and deletes and scales with an answer.
+  local EXPECTATIONS_TTL_MS, BACK_OFF_TTL_MS, OPEN_TTL_MS = 300000, 1800000, 691200000
   local expected, least = base .. queue .. ':expect:' .. key, 0
   if redis.call('HEXISTS', base .. queue .. ':unsettled', key) == 1 then least = OPEN_TTL_MS
   else
@@ -62,11 +57,10 @@ local PARKED_MAX_MS = 300000
 -- after the second in 1 s, and then in 2 s, doubled each time up to 300 s.
 local function requeue_crashed(queue, key, why, now)
   local crashes = redis.call('HINCRBY', base .. queue .. ':crashes', key, 1)
-  if crashes == 1 then append(queue, key, why) return 1 end
+  if crashes == 1 then return append(queue, key, why) end
   local pause = math.min(1000 * 2 ^ math.min(crashes - 2, 20), PARKED_MAX_MS)
   redis.call('HSET', base .. queue .. ':state', key, 'parked ' .. why)
   redis.call('ZADD', base .. queue .. ':parked', number(now + pause), key)
   hurry()
   keep_expectations(queue, key, pause)
-  return 0
 end

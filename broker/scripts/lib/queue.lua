@@ -2,13 +2,32 @@
 -- The states of a key and the moves between them. A key without a state is idle. Behind the word stands what queued it since its last claim:
 -- for people, and for its lane.
 
--- Each token on the wake list lets one waiting worker go. There are never more tokens than waiters, so an idle fleet stays idle.
-local function wake(count, now)
-  if count == 0 then return end
-  local tokens = base .. 'wake'
-  local waiting = redis.call('ZCOUNT', base .. 'waiters', now, '+inf')
-  local there = redis.call('LLEN', tokens)
-  for _ = 1, math.min(count, waiting - there) do redis.call('LPUSH', tokens, 'key') end
+-- How many keys have entered each queue in this script. For each of them one worker may go that waits for keys of the queue: it gets a token
+-- on the queue's wake list. There are never more tokens than such workers, so an idle fleet stays idle.
+local came = {}
+local function wake(now)
+  if not next(came) then return end
+  local function waiters(...)
+    local names = redis.call('ZRANGEBYSCORE', base .. 'waiters', number(now), '+inf', ...)
+    return #names > 0 and redis.call('HMGET', base .. 'holders', unpack(names)) or names
+  end
+  local waiting, all = waiters('LIMIT', 0, 16), false -- most often the first few are enough
+  for queue, count in pairs(#waiting > 0 and came or {}) do
+    local tokens, serves, i = base .. queue .. ':wake', ',' .. queue .. ',', 1
+    local there = redis.call('LLEN', tokens)
+    while count > 0 and i <= #waiting do
+      if waiting[i] and string.find(waiting[i], serves, 1, true) then
+        if there > 0 then there = there - 1
+        else
+          redis.call('LPUSH', tokens, 'key')
+          count = count - 1
+        end
+      end
+      i = i + 1
+      if i == 17 and not all then waiting, all = waiters(), true end
+    end
+  end
+  came = {}
 end
 
 -- Redis does not roll back. A key of a wrong type must end a script before its first write: later, the script could lose a key it moves.
@@ -24,7 +43,7 @@ local function check(queue)
   for _, zset in ipairs({own .. ':backlog', own .. ':rounds', own .. ':delayed', own .. ':parked', base .. 'leases', base .. 'waiters'}) do
     redis.call('ZCARD', zset)
   end
-  redis.call('LLEN', base .. 'wake')
+  redis.call('LLEN', own .. ':wake')
   redis.call('LLEN', base .. 'timer')
   checked[queue] = true
 end
@@ -87,6 +106,7 @@ local function append(queue, key, why)
     line_up(queue, key, lane_of_why(key, why), front)
   end
   redis.call('HSET', base .. queue .. ':state', key, 'queued ' .. why)
+  came[queue] = (came[queue] or 0) + 1
 end
 
 -- A key that is queued is asked for in a more urgent lane.
@@ -156,12 +176,11 @@ end
 
 -- client-go's AddAfter: the earlier of two times wins. A supervisor that sleeps until a later time is woken.
 local function add_after(queue, key, delay_ms, now)
-  if delay_ms <= 0 then return add(queue, key, 'due', now) end
+  if delay_ms <= 0 then add(queue, key, 'due', now) return end
   local delayed, due = base .. queue .. ':delayed', now + delay_ms
   local first = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
   redis.call('ZADD', delayed, 'LT', number(due), key)
   if not first or due < tonumber(first) then hurry() end
-  return 0
 end
 
 -- client-go's default limiter: the later of 5 ms * 2^failures (at most 1000 s) and a bucket of 10/s, burst 100, which the queue shares.

@@ -85,7 +85,7 @@ def test_a_server_in_a_long_script_does_nothing_else_and_says_so(server: RealSer
         "renew": lambda: broker.renew(["w"], lease_ms=1_000),
         "release": lambda: broker.release("w"),
         "due": broker.due,
-        "wait": lambda: broker.wait(timeout_s=0.1),
+        "wait": lambda: broker.wait(["q"], 0.1),
         "watermark": lambda: broker.watermark("pods"),
         "failures": lambda: broker.num_requeues("replicaset", "ns/a"),
     }

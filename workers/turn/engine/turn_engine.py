@@ -116,6 +116,8 @@ class TurnEngine(ABC):
         self._looks: dict[Look, list[Cached]] = {}
         """Answers that turns of the batch in hand may share."""
         self._transport_errors = 0
+        self._woken_by: str | None = None
+        """The queue whose token ended our last wait."""
 
     def _context(self, controller: Controller) -> TurnContext:
         settings, wall_ms = self._settings, self._clock.wall_ms
@@ -144,6 +146,9 @@ class TurnEngine(ABC):
             self._transport_errors = 0
         self._specs.append(self._specs.pop(0))
         specs = [each for each in self._specs if each.queue not in but]
+        if self._woken_by is not None:  # a token that is spent on another queue leaves its key to nobody
+            specs.sort(key=lambda each: each.queue != self._woken_by)
+            self._woken_by = None
         if beside is not None:
             specs = [each for each in specs if self._has_tokens(each.queue)]
         if not specs:
@@ -232,7 +237,8 @@ class TurnEngine(ABC):
 
     def wait(self, timeout_s: float) -> bool:
         """Sleep until a key may be there."""
-        return self._broker.wait(timeout_s=timeout_s)
+        self._woken_by = self._broker.wait(self.queues, timeout_s)
+        return self._woken_by is not None
 
     def close(self) -> None:
         """Close the way to the API. No turn is under way any more."""

@@ -381,6 +381,23 @@ def test_queues_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(served) == ["other"] * 3 + ["replicaset"] * 3
 
 
+@pytest.mark.parametrize("queues", [("replicaset", "other"), ("other", "replicaset")])
+def test_a_claim_begins_with_the_queue_whose_token_woke_it(
+    queues: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token that is spent on another queue leaves its own key to nobody."""
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
+    rig = Rig(queues=queues)
+    assert rig.engine.claim(WORKER, 8) is Idle.EMPTY
+    rig.broker.add("other", [KEY])
+    assert rig.engine.wait(1.0) is True
+    rig.broker.add("replicaset", [KEY])
+    served = []
+    while isinstance(batch := rig.engine.claim(WORKER, 8), Batch):
+        served.append(batch.queue)
+    assert served == ["other", "replicaset"]
+
+
 def test_of_a_bounded_queue_of_functions_one_key_is_taken_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """They run one after the other and may take long: other workers are to have the rest meanwhile."""
     monkeypatch.setitem(CONTROLLERS, "other", OTHER)
