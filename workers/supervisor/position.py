@@ -13,6 +13,7 @@ from oarlock.workers.process.child import AT_ONCE_THEN_SLOWER, BackOff, Child
 from oarlock.workers.process.exit_code import NO_BLAME
 from oarlock.workers.process.fork import fork_process
 from oarlock.workers.process.log_line import line
+from oarlock.workers.supervisor.standstill import Standstill
 
 log = logging.getLogger("oarlock.fleet")
 
@@ -40,6 +41,7 @@ class Position(Child):
     def __init__(self, slot: TurnSlot, counts: Row | None = None, queues: tuple[str, ...] = ()) -> None:
         super().__init__("", BACK_OFF)
         self.slot, self.counts, self.queues = slot, counts or own_row(), queues
+        self.standstill = Standstill()
 
     def fork(self, identity: Identity, run_worker: RunWorker, now_ms: int) -> None:
         """Start a worker. Raises OSError."""

@@ -180,6 +180,8 @@ class Supervisor:
         for each in self._running():
             if each.slot.stalled(now_ms, self._settings.stall_ms):
                 each.kill(f"stalled over {each.slot.read().task or 'a call'}")
+            elif each.standstill.lasts(each.pid, now_ms, self._settings.lease_ms):
+                each.kill("stopped by a signal")
         self._dead.remove_some(now_ms)
         if self._kill_at_ms is None and leases.answered and not leases.expired(self._clock.mono_ms()):
             due = next((each for each in self._positions if each.is_due(now_ms)), None)

@@ -32,6 +32,7 @@ from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.worker_lists import DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
+from oarlock.workers.supervisor.standstill import Standstill
 from oarlock.workers.supervisor.timer_wait import watch_instead
 
 log = logging.getLogger("oarlock.fleet")
@@ -98,7 +99,7 @@ class _Watchdog:
         self._selector = selectors.DefaultSelector()
         self._selector.register(death_fd, selectors.EVENT_READ)
         self._watched_timer: socket.socket | None = None
-        self._killed = ""
+        self._standstill, self._killed = Standstill(), ""
 
     def run(self) -> None:
         """Watch the worker until it has ended, then give back what it held."""
@@ -127,6 +128,8 @@ class _Watchdog:
             leases.lending.run_due({holder: self._identity.counts})
         if self._identity.slot.stalled(now_ms, self._settings.stall_ms):
             self._kill(f"stalled over {self._identity.slot.read().task or 'a call'}")
+        if self._standstill.lasts(self._worker_pid, now_ms, self._settings.lease_ms):
+            self._kill("stopped by a signal")
         self._watched_timer = watch_instead(self._selector, self._watched_timer, leases.timer_socket)
         pause_ms = max(0, leases.next_ms() - self._clock.mono_ms())
         ready = {key.fileobj for key, _ in self._selector.select(pause_ms / 1000)}

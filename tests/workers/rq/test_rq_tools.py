@@ -217,6 +217,15 @@ def test_a_watchdog_kills_its_stalled_worker(make_rig: Callable[..., Rig]) -> No
     assert not rig.admin.exists(rig.broker.keys.crashes(QUEUE)), "a kill by the watchdog carries no blame"
 
 
+def test_a_watchdog_kills_its_worker_a_lease_after_a_signal_stopped_it(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(lease_ms=1_600, renew_every_ms=400, send_margin_ms=100)
+    worker = rig.rq_worker()
+    rig.add("default/stop-1")
+    assert worker.wait(10) == -signal.SIGKILL
+    until(lambda: rig.state("default/stop-1") == "queued")
+    assert "stopped by a signal" in rig.log()
+
+
 def test_a_worker_leaves_when_the_epoch_is_over(rig: Rig) -> None:
     worker = rig.rq_worker()
     rig.bootstrap()

@@ -97,6 +97,15 @@ def test_a_stopped_worker_is_killed_without_blame_and_its_key_goes_on(make_rig: 
     assert "stalled over replicaset:default/stop-1" in rig.log()
 
 
+def test_a_worker_stopped_in_a_turn_is_killed_after_a_lease(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(lease_ms=1_600, renew_every_ms=400, send_margin_ms=100)
+    rig.fleet(2)
+    rig.add("default/stop-1")
+    until(lambda: rig.begun("default/stop-1") == 2)
+    assert crashes(rig, "default/stop-1") == 0
+    assert "stopped by a signal" in rig.log()
+
+
 def test_a_redis_that_is_busy_with_a_long_script_ends_no_process(make_rig: Callable[..., Rig]) -> None:
     """They are told so for longer than a wait, which is shorter than a lease; then all of them go on."""
     rig = make_rig(lease_ms=10_000)

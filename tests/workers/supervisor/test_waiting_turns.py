@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 
 from tests.workers.fleet_puppet import BEGUN, QUEUE
 from tests.workers.fleet_rig import Rig, until
@@ -30,6 +31,14 @@ def test_a_worker_goes_on_with_others_while_its_turns_wait_and_gives_all_back_wh
     os.kill(rig.pids()[worker], signal.SIGKILL)
     until(lambda: all(rig.begun(key) == 2 for key in HELD))
     assert sum(crashes(rig, key) for key in HELD) <= 1, "the turn that computed last, at most"
+
+
+def test_a_worker_that_a_signal_stops_gives_back_all_that_waits_after_a_lease(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(lease_ms=1_600, renew_every_ms=400, send_margin_ms=100)
+    worker = with_held(rig)
+    os.kill(rig.pids()[worker], signal.SIGSTOP)
+    until(lambda: all(rig.begun(key) == 2 for key in HELD))
+    assert [crashes(rig, key) for key in HELD] == [0, 0, 0], "nobody is to blame"
 
 
 def test_a_namespace_whose_turns_wait_leaves_places_to_others(rig: Rig) -> None:
