@@ -158,6 +158,9 @@ for i, entry in ipairs(entries) do
   expects[i] = base .. queue .. ':expect:' .. names[i]
 end
 local crashes = values_of(base .. queue .. ':crashes', names)
+for _, count in pairs(crashes) do
+  if count and not tonumber(count) then error('damaged: crashes of a key') end
+end
 local min_rv = values_of(min_rvs, names)
 local unsettled = values_of(base .. queue .. ':unsettled', names)
 local queued = redis.call('HMGET', states, unpack(names))

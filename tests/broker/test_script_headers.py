@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "3ffac56f3f1effe98328a0b76cda1d80c55431a2267cb910978545ed6798ebd2",
+    4: "c9ddf0a33eafd2f0a098c01fcbe47db098b00fbf77dfc50f7151a7e863cebc3d",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

@@ -11,7 +11,7 @@ local function wake(now)
     local names = redis.call('ZRANGEBYSCORE', base .. 'waiters', number(now), '+inf', ...)
     return #names > 0 and redis.call('HMGET', base .. 'holders', unpack(names)) or names
   end
-  local waiting, all = waiters('LIMIT', 0, 16), false -- most often the first few are enough
+  local waiting, all = waiters('LIMIT', 0, 8), false -- most often the first few are enough
   for queue, count in pairs(#waiting > 0 and came or {}) do
     local tokens, serves, i = base .. queue .. ':wake', ',' .. queue .. ',', 1
     local there = redis.call('LLEN', tokens)
@@ -24,7 +24,7 @@ local function wake(now)
         end
       end
       i = i + 1
-      if i == 17 and not all then waiting, all = waiters(), true end
+      if i == 9 and not all then waiting, all = waiters(), true end
     end
   end
   came = {}
