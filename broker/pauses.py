@@ -13,6 +13,9 @@ SCOPES_MAX = 100
 KEPT_BYTES_MAX = 2_000
 """A pause of more bytes is not kept in the Lease, so that all together always fit into an object of the API."""
 ALL = "all"
+NUMBER_MAX = 1_000_000.0
+WEIGHT_MIN, WEIGHT_MAX = 0.1, 100.0
+"""Of the scripts: no rate counts for more, no weight for less or more."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _ACT = re.compile(r"(\w+) ([^\n]*?): by=(\S+)(?: ([^\n]*))?")
 _TEXT = re.compile(r"since_ms=([0-9]{1,15}) (?:until_ms=([0-9]{1,15}) )?(?:by=(\S+) ?)?(.*)", re.DOTALL)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes, summary
-from oarlock.broker.memory.pauses import hold_back, rate_set
+from oarlock.broker.memory.pauses import hold_back
+from oarlock.broker.memory.scopes import number_in
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
 from oarlock.broker.pauses import ALL
 from oarlock.broker.values import (
@@ -145,7 +146,8 @@ def _choose(
                 return Idle.ALONE
             free = [key for key in looked_at if key not in alone and key.rpartition("/")[0] not in limits.beside]
             names = free[: limits.keys_max]
-        spec = given._replace(rate_per_s=rate_set(state, given.queue) or given.rate_per_s)
+        rate_set = number_in(state.pauses.get(f"rate {given.queue}"), "rate")
+        spec = given._replace(rate_per_s=rate_set or given.rate_per_s)
         rated = bool(spec.rate_per_s and names)
         tokens = _tokens(state.queue(spec.queue), spec.rate_per_s, now) if rated else float(limits.keys_max)
         if some := names[: max(0, int(tokens + 1e-6))]:

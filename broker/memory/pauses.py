@@ -9,7 +9,6 @@ from oarlock.broker.pauses import SCOPES_MAX, scopes_over
 
 AUDIT_MAX = 1_000
 _UNTIL = re.compile(r"since_ms=\d+ until_ms=(\d+)")
-_RATE = re.compile(r" rate=(\d+(?:\.\d+)?)(?!\S)")
 
 
 def steer(state: EpochState, now: int, act: str, scope: str, text: str, for_ms: int | None = None) -> bool | None:
@@ -22,7 +21,7 @@ def steer(state: EpochState, now: int, act: str, scope: str, text: str, for_ms: 
         case "note":
             audit(state, scope, text)
             return False
-        case "pause" | "limit" | "restore":
+        case "pause" | "limit" | "set" | "restore":
             if not there and len(state.pauses) >= SCOPES_MAX:
                 return None
             until = "" if for_ms is None else f"until_ms={now + for_ms} "
@@ -69,12 +68,6 @@ def _begin_return(state: EpochState, now: int) -> None:
     state.resuming |= {queue for queue in state.registered if state.queue(queue).held}
     state.hurry()
     state.wake(64, now)
-
-
-def rate_set(state: EpochState, queue: str) -> float | None:
-    """The rate that people have set for a queue."""
-    found = _RATE.search(state.pauses.get(f"rate {queue}", ""))
-    return float(found[1]) if found is not None and float(found[1]) > 0 else None
 
 
 def hold_back(state: EpochState, queue: str, count: int) -> list[str]:

@@ -105,7 +105,7 @@ for i = 8, #ARGV do
       return {'ALONE'}
     end
   end
-  rate = paused and rate_set(paused, queue) or rate
+  rate = paused and number_in(paused['rate ' .. queue], 'rate') or rate
   if rate and #entries > 0 then
     tokens = tokens_of(queue, rate)
     for e = #entries, math.max(0, math.floor(tokens + 1e-6)) + 1, -1 do entries[e] = nil end

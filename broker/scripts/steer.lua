@@ -1,7 +1,7 @@
 -- steer: people let no turn of some keys begin, or let them begin again. Each act is kept in the audit stream, for people.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED pauses pauses_kept resuming audit queues queue:held timer waiters wake
--- ARGV[1] "pause" | "limit" (scope "rate QUEUE") | "resume" | "restore" (as the Lease had it) | "kept" (the Lease has these) | "note" (another act)
+-- ARGV[1] "pause" | "limit" (a rate) | "set" (a weight) | "resume" | "restore" (as the Lease had it) | "kept" (the Lease has these) | "note" (another act)
 -- ARGV[2] scope; with "kept" the digest of the pauses, with "note" the act
 -- ARGV[3] who and why, in a line for people; for "restore" the text as it was stored
 -- ARGV[4] ms after which a pause ends by itself, or ""
@@ -12,7 +12,7 @@ local SCOPES_MAX = 100
 local act, scope, text, for_ms, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4] ~= '' and whole(ARGV[4]) or nil, now_ms()
 local pauses = base .. 'pauses'
 if string.find(scope .. text, '\n', 1, true) then error('steer: more than a line') end
-if not ({pause = true, limit = true, resume = true, restore = true, kept = true, note = true})[act] then error('steer: bad act ' .. act) end
+if not ({pause = true, limit = true, set = true, resume = true, restore = true, kept = true, note = true})[act] then error('steer: bad act ' .. act) end
 if act == 'kept' then
   redis.call('SET', base .. 'pauses_kept', scope)
   return {'OK', 0}
@@ -21,7 +21,7 @@ redis.call('HLEN', base .. 'resuming')
 redis.call('XLEN', base .. 'audit')
 redis.call('LLEN', base .. 'timer')
 local there = redis.call('HEXISTS', pauses, scope)
-if act == 'pause' or act == 'limit' or act == 'restore' then
+if act == 'pause' or act == 'limit' or act == 'set' or act == 'restore' then
   if there == 0 and redis.call('HLEN', pauses) >= SCOPES_MAX then return {'FULL'} end
   local since = 'since_ms=' .. number(now) .. (for_ms and ' until_ms=' .. number(now + for_ms) or '') .. ' '
   redis.call('HSET', pauses, scope, act == 'restore' and text or since .. text)

@@ -83,7 +83,9 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
     match pattern:
         case "<queue>:stream":
             state.setdefault("stream", {})[words[0]] = [key.decode() for key in value]
-        case "<queue>:delayed" | "<queue>:parked" | "<queue>:backlog" | "<queue>:rounds":
+        case "<queue>:rounds":
+            state.setdefault("rounds", {})[words[0]] = {name: float(at) for name, at in _pairs(value).items()}
+        case "<queue>:delayed" | "<queue>:parked" | "<queue>:backlog":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _times(value)
         case "<queue>:failures" | "<queue>:crashes" | "<queue>:unsettled":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = {k: int(v) for k, v in _pairs(value).items()}

@@ -350,6 +350,14 @@ class Twins(RuleBasedStateMachine):
     def set_rate(self, rate: str, act: str) -> None:
         self.both(lambda broker: broker.steer(act, "rate replicaset", f"by=me rate={rate} why"))
 
+    @rule(
+        scope=st.sampled_from(("namespace ns", "namespace other", "namespace ")),
+        weight=st.sampled_from(("0.1", "0.7", "3", "7.5", "100", "1e3", "0", "999")),
+        act=st.sampled_from(("set", "set", "set", "resume")),
+    )
+    def set_weight(self, scope: str, weight: str, act: str) -> None:
+        self.both(lambda broker: broker.steer(act, f"weight {scope}", f"by=me weight={weight} why"))
+
     @rule(ingestor=st.sampled_from(("i1", "i2")), text=st.sampled_from(("pods=5", "deaf=pods pods=80000", "")))
     def report(self, ingestor: str, text: str) -> None:
         self.both(lambda broker: broker.report(ingestor, text))

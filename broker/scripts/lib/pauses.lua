@@ -1,19 +1,5 @@
 -- include: queue
--- Pauses that people ask for. A scope is "all", "queue QUEUE", "namespace NAME" or "key QUEUE:KEY". Under "rate QUEUE" stands a rate.
-
--- The scopes and their texts, or nil where there are none: then a claim has no more to do with them.
-local function paused_scopes()
-  if redis.call('EXISTS', base .. 'pauses') == 0 then return nil end
-  local flat, scopes = redis.call('HGETALL', base .. 'pauses'), {}
-  for i = 1, #flat, 2 do scopes[flat[i]] = flat[i + 1] end
-  return scopes
-end
-
--- The rate that people have set for a queue, or nil.
-local function rate_set(scopes, queue)
-  local rate = tonumber(string.match(scopes['rate ' .. queue] or '', ' rate=(%S+)') or '')
-  return rate and rate > 0 and rate or nil
-end
+-- Pauses that people ask for.
 
 local function is_paused(scopes, queue, key)
   local namespace = string.match(key, '^(.*)/') or ''

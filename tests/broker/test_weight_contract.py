@@ -1,0 +1,162 @@
+"""Weights that people set: how many keys of a namespace a round of the backlog has."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oarlock.broker.memory.state import FRONT, STEPS
+from oarlock.broker.pauses import note
+from tests.broker import broker_state
+from tests.broker.broker_cases import QUEUE, Case, MemoryCase, claim, finish, opened
+
+TRIGGERS = ("asked", "due", "list replicasets")
+"""One of each lane."""
+
+
+def weigh(case: Case, namespace: str, weight: str) -> None:
+    act = "resume" if weight == "none" else "set"
+    assert case.worker.steer(act, f"weight namespace {namespace}", note("me", f"weight={weight} why")) is not None
+
+
+def filled(case: Case) -> Case:
+    """The front is full, of keys that are claimed first."""
+    case = opened(case)
+    case.worker.add(QUEUE, [f"front/{number}" for number in range(FRONT)])
+    return case
+
+
+def many(case: Case, namespace: str, count: int, lane: int = 0, first: int = 0) -> None:
+    names = [f"{namespace}/{lane}-{number:05}" for number in range(first, first + count)]
+    case.worker.add(QUEUE, names, why=TRIGGERS[lane])
+
+
+def served(case: Case, keys_max: int) -> list[str]:
+    claims = claim(case, keys_max=keys_max)
+    for one in claims:
+        finish(case, one)
+    return [one.key for one in claims]
+
+
+def shares(case: Case, keys_max: int, *, front: bool = True) -> Counter[str]:
+    """How many of the next keys are of which namespace, behind the front."""
+    if front:
+        assert len(served(case, FRONT)) == FRONT
+    return Counter(key.partition("/")[0] for key in served(case, keys_max))
+
+
+def test_claims_are_shared_by_weight(queue_case: Case) -> None:
+    """The flood that came first is not served first."""
+    case = filled(queue_case)
+    weigh(case, "a", "3")
+    many(case, "b", 1_000)
+    many(case, "a", 1_000)
+    assert shares(case, 400) == {"a": 300, "b": 100}
+    assert broker_state.problems(case.state()) == []
+
+
+@pytest.mark.parametrize(("weight", "lighter"), [("0.5", 10), ("0.1", 2), ("0.001", 2)])
+def test_a_namespace_with_little_weight_waits_and_does_not_starve(queue_case: Case, weight: str, lighter: int) -> None:
+    case = filled(queue_case)
+    weigh(case, "b", weight)
+    many(case, "b", 100)
+    many(case, "a", 200)
+    assert shares(case, 20 + lighter) == {"a": 20, "b": lighter}
+
+
+@pytest.mark.parametrize("weight", ["none", "0", "-3", "nan", "1e2", "x"])
+def test_without_a_weight_it_is_one(queue_case: Case, weight: str) -> None:
+    case = filled(queue_case)
+    weigh(case, "a", "5")
+    weigh(case, "a", weight)
+    many(case, "b", 100)
+    many(case, "a", 100)
+    assert shares(case, 60) == {"a": 30, "b": 30}
+
+
+def test_a_weight_is_of_each_lane(queue_case: Case) -> None:
+    case = filled(queue_case)
+    weigh(case, "a", "2")
+    for namespace in "ab":
+        many(case, namespace, 100, lane=2)
+        many(case, namespace, 100, lane=0)
+    order = Counter(key[:3] for key in (*served(case, FRONT), *served(case, 60)) if key[0] != "f")
+    assert order == {"a/0": 32, "b/0": 16, "a/2": 8, "b/2": 4}
+
+
+def test_a_weight_counts_for_keys_that_come_after_it(queue_case: Case) -> None:
+    """Those that wait keep their places. A round then has one of them, four that came later, and one of the other."""
+    case = filled(queue_case)
+    many(case, "a", 40)
+    many(case, "b", 40)
+    weigh(case, "a", "4")
+    many(case, "a", 400, first=40)
+    many(case, "b", 400, first=40)
+    assert len(served(case, FRONT)) == FRONT
+    order = served(case, 240)
+    assert {f"a/0-{number:05}" for number in range(40)} < set(order)
+    light = [key for key in order if key[0] == "b"]
+    assert light == [f"b/0-{number:05}" for number in range(len(light))]
+    assert len(light) >= 40
+    assert shares(case, 100, front=False) == {"a": 80, "b": 20}
+
+
+def test_a_namespace_that_is_heavy_gets_nothing_for_the_time_it_was_idle(queue_case: Case) -> None:
+    case = filled(queue_case)
+    weigh(case, "a", "4")
+    many(case, "b", 300)
+    assert shares(case, 100) == {"b": 100}
+    many(case, "a", 300)
+    assert shares(case, 100, front=False) == {"a": 80, "b": 20}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    weights=st.dictionaries(st.sampled_from("abc"), st.sampled_from(("0.1", "0.3", "2.5", "8", "100"))),
+    steps=st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.integers(0, 30), st.integers(0, 9)), max_size=30
+    ),
+)
+def test_how_long_a_key_waits_is_bounded_when_it_comes(
+    weights: dict[str, str], steps: list[tuple[str, int, int, int]]
+) -> None:
+    """Of each other namespace and lane, at most as many keys are before it as those have in its rounds."""
+    case, number, done = opened(MemoryCase()), 0, list[str]()
+    for namespace, weight in weights.items():
+        weigh(case, namespace, weight)
+    bounds: dict[str, float] = {}
+    waited: dict[str, Counter[tuple[str, int]]] = {}
+
+    def class_of(key: str) -> tuple[str, int]:
+        return key[0], int(key[2])
+
+    def rounds_of(namespace: str, lane: int) -> float:
+        return STEPS[lane] / float(weights.get(namespace, "1"))
+
+    for namespace, lane, count, some in steps:
+        for _ in range(count):
+            key = f"{namespace}/{lane}-{number:05}"
+            number += 1
+            waiting = case.state().get("backlog", {}).get(QUEUE, {})
+            case.worker.add(QUEUE, [key], why=TRIGGERS[lane])
+            if key in case.state().get("backlog", {}).get(QUEUE, {}):
+                same = sum(class_of(each) == (namespace, lane) for each in waiting)
+                bounds[key] = (1 + same) * rounds_of(namespace, lane)
+                waited[key] = Counter()
+        backlog = set(case.state().get("backlog", {}).get(QUEUE, {}))
+        for key in served(case, some) if some else []:
+            done.append(key)
+            rounds = bounds.pop(key, None)
+            if rounds is not None:
+                for each, times in waited.pop(key).items():
+                    most = (rounds + 1) / rounds_of(*each) + 1
+                    assert each == class_of(key) or times <= most, (key, each, times, most)
+            for other in waited.values():
+                if key in backlog:
+                    other[class_of(key)] += 1
+    while keys := served(case, 8):
+        done += keys
+    assert len(done) == len(set(done)) == number
