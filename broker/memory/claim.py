@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes, summary
+from oarlock.broker.memory.limits import turn_begins
 from oarlock.broker.memory.pauses import hold_back
 from oarlock.broker.memory.scopes import number_in
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
@@ -78,6 +79,7 @@ def claim(
     claims = []
     for key, (children, counts) in zip(names, found, strict=False):
         task, owner = f"{spec.queue}:{key}", owners.get(key)
+        turn_begins(state, task, now)
         first, *others = children.items() or [("", [])]
         q.state[key] = "running"
         q.locks[key] = Lock(holder, nonce, now, q.why.pop(key, f"{now} 0 unknown"))
@@ -135,12 +137,12 @@ def _choose(
     state: EpochState, now: int, holder: str, specs: Sequence[LoadSpec], limits: ClaimLimits
 ) -> tuple[LoadSpec, list[str], float] | Idle:
     """The first queue that lets keys go now, those keys, and its tokens."""
-    why = Idle.EMPTY
+    why, beginning = Idle.EMPTY, dict[str, int]()
     for given in specs:
         if limits.beside is None:
-            names = hold_back(state, given.queue, limits.keys_max)
+            names = hold_back(state, given.queue, limits.keys_max, now, beginning)
         else:
-            looked_at = hold_back(state, given.queue, BESIDE_LOOK)
+            looked_at = hold_back(state, given.queue, BESIDE_LOOK, now, beginning)
             alone = {key for key in looked_at if _is_alone(state.queue(given.queue), key)}
             if alone and _lets_its_turns_end(state, now, holder, limits.drain_ms):
                 return Idle.ALONE

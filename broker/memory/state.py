@@ -227,6 +227,10 @@ class EpochState:
     capping: dict[str, float] = field(default_factory=dict)
     """Set -> time down to which it was walked since the clock jumped."""
     pauses: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Namespace with a rate -> ms when its next key may leave the line, and since when its bucket would be filled."""
+    lines: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Namespace with a rate -> task -> its place in the line; below 0 once it is queued again."""
     pauses_kept: str = ""
     resuming: set[str] = field(default_factory=set)
     leaving: set[str] = field(default_factory=set)

@@ -18,7 +18,7 @@ from tests.broker.broker_servers import server_binaries
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)
 PARTS = (
     *("prelude", "cache", "changes", "queue", "lanes", "locks", "reads", "history", "pauses", "audit", "summary"),
-    *("wakings", "scopes", "weights"),
+    *("wakings", "scopes", "weights", "limits", "returns"),
 )
 
 # What the scripts may call: commands of Redis 6.2 or older. A new one is added here with the version it came with.
@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "23e716e48beb2450a9343c6b8c3856399b2f120252bf895edacb98a957537eca",
+    4: "35412afa58dfd125f51694b1abee5e16f04f1443f028509c28e857c607221885",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

@@ -351,6 +351,15 @@ class Twins(RuleBasedStateMachine):
         self.both(lambda broker: broker.steer(act, "rate replicaset", f"by=me rate={rate} why"))
 
     @rule(
+        scope=st.sampled_from(("rate namespace ns", "rate namespace ns", "rate namespace other", "rate namespace ")),
+        rate=st.sampled_from(("0.3", "2.5", "7", "1000", "x")),
+        act=st.sampled_from(("limit", "limit", "limit", "restore", "pause", "resume")),
+        for_ms=st.sampled_from((None, None, None, 90)),
+    )
+    def set_limit(self, scope: str, rate: str, act: str, for_ms: int | None) -> None:
+        self.both(lambda broker: broker.steer(act, scope, f"by=me rate={rate}", for_ms=for_ms))
+
+    @rule(
         scope=st.sampled_from(("namespace ns", "namespace other", "namespace ")),
         weight=st.sampled_from(("0.1", "0.7", "3", "7.5", "100", "1e3", "0", "999")),
         act=st.sampled_from(("set", "set", "set", "resume")),

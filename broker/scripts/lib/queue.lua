@@ -45,6 +45,8 @@ local STEPS = {[0] = 1, 1, 4} -- rounds from one key to the next of the same nam
 local SCALE = 100000000
 local ROUND = 4 * SCALE
 
+local function namespace_of(key) return string.match(key, '^(.*)/') or '' end
+
 -- Of a queue, once a script: how many keys its front takes yet, how many wait, and the round that is served. Scripts that append remove nothing.
 local fronts = {}
 local function front_of(queue)
@@ -63,8 +65,8 @@ end
 -- in the round that is served. With a weight of 4 it is a fourth of those rounds, so four keys have a place in each. Keys that moved up leave
 -- places empty: a key waits for no more places than there are keys that wait.
 local function line_up(queue, key, lane, front, place_now)
-  local rounds, namespace = base .. queue .. ':rounds', string.match(key, '^(.*)/') or ''
-  local mine, step = lane .. ' ' .. namespace, STEPS[lane] / weight_of(namespace)
+  local rounds, namespace = base .. queue .. ':rounds', namespace_of(key)
+  local mine, step = lane .. ' ' .. namespace, STEPS[lane] / weights.weight_of(namespace)
   if not front.at then
     if not front.first then redis.call('DEL', rounds) end -- nobody waited: the rounds begin anew
     front.at = now_ms() % SCALE

@@ -10,8 +10,7 @@ local function paused_scopes()
 end
 
 -- The number in a text, such as "rate=5"; nil where there is none above 0.
-local NUMBER_MAX = 1000000
 local function number_in(text, word)
   local number = tonumber(string.match(' ' .. (text or '') .. ' ', ' ' .. word .. '=(%d+%.?%d*) ') or '')
-  return number and number > 0 and math.min(number, NUMBER_MAX) or nil
+  return number and number > 0 and math.min(number, 1000000) or nil
 end

@@ -1,22 +1,20 @@
 -- include: scopes
 -- Weights that people set. A namespace has 1 where they set none.
+local weights = {LEAST = 0.1, MOST = 100}
 
-local WEIGHT_MIN = 0.1
-local WEIGHT_MAX = 100
-local function weight_in(text)
+function weights.weight_in(text)
   local weight = number_in(text, 'weight')
-  return weight and math.min(math.max(weight, WEIGHT_MIN), WEIGHT_MAX)
+  return weight and math.min(math.max(weight, weights.LEAST), weights.MOST)
 end
 
--- Read once a script, when the first key goes into a backlog.
-local weights
-local function weight_of(namespace)
-  if not weights then
-    weights = {}
+-- They are read once a script, when the first key goes into a backlog.
+function weights.weight_of(namespace)
+  if not weights.of_namespaces then
+    weights.of_namespaces = {}
     for scope, text in pairs(paused_scopes() or {}) do
       local name = string.match(scope, '^weight namespace (.*)$')
-      if name then weights[name] = weight_in(text) end
+      if name then weights.of_namespaces[name] = weights.weight_in(text) end
     end
   end
-  return weights[namespace] or 1
+  return weights.of_namespaces[namespace] or 1
 end
