@@ -48,19 +48,12 @@ def waits_in_line(state: EpochState, task: str) -> bool:
     return _rate(state, namespace) is not None and state.lines.get(namespace, {}).get(task, 0) > 0
 
 
-def leave_line(state: EpochState, task: str) -> None:
-    """A queued key is taken out of its queue by a pause."""
-    namespace = namespace_of(split(task)[1])
-    if _rate(state, namespace) is not None:
-        state.lines.get(namespace, {}).pop(task, None)
-
-
 def turn_begins(state: EpochState, task: str, now: int) -> None:
     namespace = namespace_of(split(task)[1])
     rate = _rate(state, namespace)
     if rate is not None:
         next_ms, filled_ms = _pace(state, namespace, rate, now)
-        leave_line(state, task)
+        state.lines[namespace].pop(task)
         _keep(state, namespace, next_ms, filled_ms + 1000 / rate)
 
 

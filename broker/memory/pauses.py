@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oarlock.broker.memory.limits import Beginning, leave_line, limit_changed, may_begin, waits_in_line
+from oarlock.broker.memory.limits import Beginning, limit_changed, may_begin, waits_in_line
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.pauses import SCOPES_MAX, scopes_over
 
@@ -84,10 +84,7 @@ def hold_back(state: EpochState, queue: str, count: int, now: int, beginning: Be
         return []
     while not free and (first := q.first(count)):
         for key in first:
-            over = is_paused(state, queue, key)
-            if over:
-                leave_line(state, f"{queue}:{key}")
-            if over or not may_begin(state, f"{queue}:{key}", now, beginning):
+            if is_paused(state, queue, key) or not may_begin(state, f"{queue}:{key}", now, beginning):
                 q.stream = [each for each in q.stream if each != key]
                 q.backlog.pop(key, None)
                 q.state[key] = "held"

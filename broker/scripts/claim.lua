@@ -294,7 +294,7 @@ end
 if #of_backlog > 0 then
   leave_backlog(queue, of_backlog, math.min(entries[taken][3], first_passed_over or entries[taken][3]))
 end
-for i = 1, paused and taken or 0 do limits.leave_line(paused, tasks[i], namespace_of(names[i]), true, now) end
+for i = 1, paused and taken or 0 do limits.turn_begins(paused, tasks[i], namespace_of(names[i]), now) end
 if is_alone(crashes[1]) then redis.call('DEL', base .. 'lone') end
 redis.call('HSET', states, unpack(new_states))
 redis.call('HSET', locks, unpack(new_locks))

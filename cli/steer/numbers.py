@@ -52,7 +52,7 @@ class Told(NamedTuple):
 
 
 def set_number(number: Number, words: tuple[str, ...], namespace: str | None, where: Where, told: Told) -> int:
-    """``words``: the controller, if no namespace is given, and the number. Returns the exit code. Raises InputProblem."""
+    """``words``: the number, and before it the controller if no namespace is given. Returns the exit code."""
     if len(words) != (1 if namespace else 2):
         raise InputProblem(
             f"{' '.join(words) or 'nothing'!r}: write `oarlock {number.word} CONTROLLER NUMBER`"

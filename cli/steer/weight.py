@@ -34,8 +34,8 @@ WEIGHT = Number(
 @not_kept_option
 @where_options
 def weight(words: tuple[str, ...], namespace: str | None, reason: str, by: str, not_kept: bool, where: Where) -> int:
-    """Let WEIGHT keys of a namespace be taken for one of another, while both have keys that wait; `none` ends that. Where
-    nobody waits, it changes nothing. Keys that wait already keep their places.
+    """Let WEIGHT keys of a namespace be taken for one of another, while both have keys that wait; `none` ends that.
+    Where nobody waits, it changes nothing. Keys that wait already keep their places.
 
     It is kept, shown and audited as a pause is: `oarlock pause` alone prints it.
     """

@@ -113,8 +113,8 @@ def waiting_rows(
 def held_rows(
     shard: str, queue: str, keys: Sequence[str], states: Sequence[bytes | None], pauses: Sequence[Pause], now_ms: int
 ) -> list[KeyLook]:
-    """The keys that a pause or a limit holds, with the narrowest one over each. One that was brought back meanwhile is left
-    out. People have parked a key whose own pause has an end.
+    """The keys that a pause or a limit holds, with the narrowest one over each. One that was brought back meanwhile is
+    left out. People have parked a key whose own pause has an end.
     """
     found, over = [], {pause.scope: pause for pause in pauses}
     for key, state in zip(keys, states, strict=False):

@@ -325,9 +325,8 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
         if set(state.get("held_back", {}).get(queue, ())) != of["held"]:
             found.append(f"{queue}: held back {state.get('held_back', {}).get(queue)} but state {sorted(of['held'])}")
         line = {key: at for places in state.get("lines", {}).values() for key, at in places.items()}
-        for key in (*of["queued"], *of["held"]):
-            if (place := line.get(f"{queue}:{key}", 0)) and (place < 0) == (key in of["held"]):
-                found.append(f"{queue}:{key} is {states[key]} and its place in line is {place}")
+        if ahead := sorted(key for key in of["queued"] if line.get(f"{queue}:{key}", 0) > 0):
+            found.append(f"{queue}: {ahead} are queued and wait in line")
         if left := {task for task in line if task.startswith(f"{queue}:")} - {
             f"{queue}:{key}" for key in of["queued"] | of["held"]
         }:

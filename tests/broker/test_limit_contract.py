@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import chain, combinations
 
 import pytest
 from hypothesis import given, settings
@@ -72,7 +72,7 @@ def test_a_flood_begins_at_the_limit_s_pace_in_its_order(queue_case: Case) -> No
     seconds = [passes(case, 1_000) for _ in range(3)]
     assert len(first) == 1
     assert [len(each) for each in seconds] == [10, 10, 10]
-    assert [*first, *sum(seconds, [])] == [f"shop/{number:03}" for number in range(31)]
+    assert [*first, *chain(*seconds)] == [f"shop/{number:03}" for number in range(31)]
 
 
 def test_nobody_else_waits(queue_case: Case) -> None:

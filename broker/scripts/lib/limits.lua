@@ -73,15 +73,12 @@ function limits.waits_in_line(scopes, task, namespace)
   return rate and tonumber(redis.call('ZSCORE', line, task) or 0) > 0
 end
 
--- A queued key leaves its queue: its turn begins, or it is taken out by a pause.
-function limits.leave_line(scopes, task, namespace, begins, now)
+function limits.turn_begins(scopes, task, namespace, now)
   local rate, line = limits.limit_of(scopes, namespace)
   if not rate then return end
+  local next_ms, filled_ms = limits.pace_of(namespace, rate, now)
   redis.call('ZREM', line, task)
-  if begins then
-    local next_ms, filled_ms = limits.pace_of(namespace, rate, now)
-    limits.keep_pace(namespace, next_ms, filled_ms + 1000 / rate)
-  end
+  limits.keep_pace(namespace, next_ms, filled_ms + 1000 / rate)
 end
 
 -- What stands under a scope has changed. Returns whether that ended a limit: then those in line are held by nothing.

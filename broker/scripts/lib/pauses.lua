@@ -14,9 +14,7 @@ local function unpaused_entries(scopes, queue, count, now)
     local entries, free = next_entries(queue, count), {}
     for _, entry in ipairs(entries) do
       local key = entry[2][2]
-      local task, namespace, over = queue .. ':' .. key, namespace_of(key), is_paused(scopes, queue, key)
-      if over then limits.leave_line(scopes, task, namespace, false) end
-      if over or not limits.may_begin(scopes, task, namespace, now) then
+      if is_paused(scopes, queue, key) or not limits.may_begin(scopes, queue .. ':' .. key, namespace_of(key), now) then
         local _, why = split_state(redis.call('HGET', states, key))
         redis.call('SADD', held, key) -- first: whatever fails after it, a key in "held" is looked at when its pause is over
         redis.call('HSET', states, key, 'held ' .. why)
