@@ -110,6 +110,9 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("histories", "zset", "as the histories", "queue:key with a history -> ms of its last turn, to ten minutes"),
     KeySpec("history_bytes", "string", "as the histories", "bytes of all histories, about"),
     KeySpec("pauses", "hash", "until resumed", "what people have paused: scope -> since when, until when, who, why"),
+    KeySpec(
+        "strides", "hash", "epoch", "queue -> keys taken by its weight, where a controller has one; '': of the last"
+    ),
     KeySpec("limits", "hash", "until another rate", "namespace with a rate -> when the next turn may go, its bucket"),
     KeySpec(
         "limited:<namespace>",

@@ -24,7 +24,8 @@ _TEXT = re.compile(r"since_ms=([0-9]{1,15}) (?:until_ms=([0-9]{1,15}) )?(?:by=(\
 class Pause(NamedTuple):
     """A scope whose turns do not begin, ms since when by Redis's clock, who asked for it, and why; with ``until_ms`` it
     ends by itself then. Of the scopes "rate QUEUE" and "rate namespace NAME" the turns begin no more often than the
-    reason says: "rate=5 why". That of "weight namespace NAME" says how large its share is: "weight=4 why".
+    reason says: "rate=5 why". Those of "weight namespace NAME" and "weight queue QUEUE" say how large a share
+    is: "weight=4 why".
     """
 
     scope: str

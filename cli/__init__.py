@@ -35,7 +35,7 @@ COMMANDS = {
     "pause": ("steer", "Let no turn of a key, a namespace, a controller or at all begin."),
     "resume": ("steer", "End a pause; let a fleet work again that has paused itself."),
     "rate": ("steer", "How many turns of a controller or a namespace may begin in a second, from now on."),
-    "weight": ("steer", "How large the share of a namespace is, from now on."),
+    "weight": ("steer", "How large the share of a namespace or a controller is, from now on."),
     "shadow": ("shadow", "A dry run beside kube-controller-manager: was it decided as that did?"),
     "audit": ("steer", "What people did to the fleet: pauses, their ends, requeues, drains."),
     "epoch": ("look", "The epoch of the Redis data, its phase, the age of the cache."),

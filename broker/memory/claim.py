@@ -10,6 +10,7 @@ from oarlock.broker.memory.limits import turn_begins
 from oarlock.broker.memory.pauses import hold_back
 from oarlock.broker.memory.scopes import number_in
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
+from oarlock.broker.memory.strides import advance, in_order
 from oarlock.broker.pauses import ALL
 from oarlock.broker.values import (
     COUNTS,
@@ -72,6 +73,7 @@ def claim(
         found.append((children, counts))
     queued = len(names)
     q.take(names[: len(found)])
+    advance(state, spec.queue, len(found))
     if _is_alone(q, names[0]):
         state.lone = None
     if spec.rate_per_s:
@@ -138,7 +140,7 @@ def _choose(
 ) -> tuple[LoadSpec, list[str], float] | Idle:
     """The first queue that lets keys go now, those keys, and its tokens."""
     why, beginning = Idle.EMPTY, dict[str, int]()
-    for given in specs:
+    for given in in_order(state, specs):
         if limits.beside is None:
             names = hold_back(state, given.queue, limits.keys_max, now, beginning)
         else:

@@ -1,4 +1,4 @@
-"""Numbers that people have set: ``scripts/lib/scopes.lua`` and ``scripts/lib/weights.lua`` in Python."""
+"""Numbers that people have set, as ``scripts/lib/scopes.lua`` and ``scripts/lib/weights.lua`` read them."""
 
 from __future__ import annotations
 

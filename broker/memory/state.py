@@ -231,6 +231,8 @@ class EpochState:
     """Namespace with a rate -> ms when its next key may leave the line, and since when its bucket would be filled."""
     lines: dict[str, dict[str, int]] = field(default_factory=dict)
     """Namespace with a rate -> task -> its place in the line; below 0 once it is queued again."""
+    strides: dict[str, float] = field(default_factory=dict)
+    """Queue -> keys taken by its weight; "": where the queue stood that was served last."""
     pauses_kept: str = ""
     resuming: set[str] = field(default_factory=set)
     leaving: set[str] = field(default_factory=set)

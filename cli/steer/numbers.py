@@ -15,12 +15,13 @@ from oarlock.cli.steer.scopes import broker_of, is_kept
 
 
 class Number(NamedTuple):
-    """What can be set. ``word``: the command and the beginning of its scope; ``act``: as the audit names it; ``what``:
-    the range, for whoever gave a wrong one; ``is_set``: the end of the line that says so, from the number; ``ended``,
-    ``was_none``, ``is_not``: the same without a number.
+    """What can be set. ``word``: the command, and the beginning of its scope; ``of_controller``: that of a controller's;
+    ``act``: as the audit names it; ``what``: the range, for whoever gave a wrong one; ``is_set``: the end of the line
+    that says so, from the number; ``ended``, ``was_none``, ``is_not``: the same without a number.
     """
 
     word: str
+    of_controller: str
     act: str
     least: float
     most: float
@@ -59,7 +60,8 @@ def set_number(number: Number, words: tuple[str, ...], namespace: str | None, wh
             f" or `oarlock {number.word} -n NAMESPACE NUMBER`"
         )
     whose = f"namespace {namespace}" if namespace else str(QueueName().convert(words[0], None, None))
-    scope, text = f"{number.word} {whose}", number.parse(words[-1])
+    scope = f"{number.word} {whose}" if namespace else f"{number.of_controller} {whose}"
+    text = number.parse(words[-1])
     with looking(where) as views:
         for view in views.having(f"{namespace}/") if namespace else views:
             broker = broker_of(view)

@@ -12,6 +12,7 @@ from oarlock.cli.tables import a_second
 
 RATE = Number(
     "rate",
+    "rate",
     "limit",
     0.001,
     1e6,

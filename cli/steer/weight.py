@@ -1,4 +1,4 @@
-"""`oarlock weight`: how large the share of a namespace is, from now on."""
+"""`oarlock weight`: how large the share of a namespace or of a controller is, from now on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from oarlock.cli.steer.scopes import by_option, not_kept_option, reason_option
 
 WEIGHT = Number(
     "weight",
+    "weight queue",
     "set",
     WEIGHT_MIN,
     WEIGHT_MAX,
@@ -25,9 +26,10 @@ WEIGHT = Number(
 
 @click.command(
     epilog="\b\nExamples:\n  oarlock weight -n shop 4 --reason 'it pays for it'\n"
-    "  oarlock weight -n batch 0.2            a fifth of what another namespace gets\n  oarlock weight -n shop none"
+    "  oarlock weight -n batch 0.2            a fifth of what another namespace gets\n"
+    "  oarlock weight deployment 2            of one controller\n  oarlock weight -n shop none"
 )
-@click.argument("words", nargs=-1, metavar="WEIGHT|none")
+@click.argument("words", nargs=-1, metavar="[CONTROLLER] WEIGHT|none")
 @namespace_option
 @reason_option
 @by_option
@@ -36,6 +38,8 @@ WEIGHT = Number(
 def weight(words: tuple[str, ...], namespace: str | None, reason: str, by: str, not_kept: bool, where: Where) -> int:
     """Let WEIGHT keys of a namespace be taken for one of another, while both have keys that wait; `none` ends that.
     Where nobody waits, it changes nothing. Keys that wait already keep their places.
+
+    With CONTROLLER: WEIGHT keys of that controller for one of each other controller.
 
     It is kept, shown and audited as a pause is: `oarlock pause` alone prints it.
     """

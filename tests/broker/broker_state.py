@@ -110,6 +110,8 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state[pattern] = len(value)
         case "<queue>:held":
             state.setdefault("held_back", {})[words[0]] = sorted(each.decode() for each in value)
+        case "strides":
+            state[pattern] = {name: float(at) for name, at in _pairs(value).items()}
         case "limited:<namespace>":
             state.setdefault("lines", {})[words[0]] = _times(value)
         case "resuming":
@@ -209,6 +211,7 @@ def of_memory(store: MemoryStore) -> State:
         "pauses": dict(s.pauses),
         "pauses_kept": s.pauses_kept,
         "limits": {namespace: f"{pace[0]:.3f} {pace[1]:.3f}" for namespace, pace in s.limits.items()},
+        "strides": dict(s.strides),
         "lines": {namespace: dict(line) for namespace, line in s.lines.items()},
         "resuming": sorted(s.resuming),
         "ingestors": {name: f"at_ms={at} {text}" for name, (at, text) in s.ingestors.items()},

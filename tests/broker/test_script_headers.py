@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "f407389e7c6350ef4f8464e95d80e3db6fe1f30514a17f755d5dacb6a67f0e76",
+    4: "1d19b11a2040ae5a436affaeca90dde0f61641443aee169da57b3f0402dc9b79",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

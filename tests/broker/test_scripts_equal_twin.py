@@ -360,7 +360,7 @@ class Twins(RuleBasedStateMachine):
         self.both(lambda broker: broker.steer(act, scope, f"by=me rate={rate}", for_ms=for_ms))
 
     @rule(
-        scope=st.sampled_from(("namespace ns", "namespace other", "namespace ")),
+        scope=st.sampled_from(("namespace ns", "namespace other", "namespace ", "queue daemonset", "queue other")),
         weight=st.sampled_from(("0.1", "0.7", "3", "7.5", "100", "1e3", "0", "999")),
         act=st.sampled_from(("set", "set", "set", "resume")),
     )

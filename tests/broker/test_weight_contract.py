@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from oarlock.broker.memory.state import FRONT, STEPS
 from oarlock.broker.pauses import note
+from oarlock.broker.values import Batch, Idle, LoadSpec
 from tests.broker import broker_state
-from tests.broker.broker_cases import QUEUE, Case, MemoryCase, claim, finish, opened
+from tests.broker.broker_cases import QUEUE, SPECS, Case, MemoryCase, claim, claim_reply, finish, opened
 
 TRIGGERS = ("asked", "due", "list replicasets")
 """One of each lane."""
 
 
-def weigh(case: Case, namespace: str, weight: str) -> None:
-    act = "resume" if weight == "none" else "set"
-    assert case.worker.steer(act, f"weight namespace {namespace}", note("me", f"weight={weight} why")) is not None
+def weigh(case: Case, whose: str, weight: str) -> None:
+    """Of a namespace, or of "queue QUEUE"."""
+    act, scope = "resume" if weight == "none" else "set", whose if " " in whose else f"namespace {whose}"
+    assert case.worker.steer(act, f"weight {scope}", note("me", f"weight={weight} why")) is not None
 
 
 def filled(case: Case) -> Case:
@@ -111,6 +113,78 @@ def test_a_namespace_that_is_heavy_gets_nothing_for_the_time_it_was_idle(queue_c
     assert shares(case, 100) == {"b": 100}
     many(case, "a", 300)
     assert shares(case, 100, front=False) == {"a": 80, "b": 20}
+
+
+QUEUES = (QUEUE, "daemonset", "deployment")
+
+
+def controllers(case: Case, keys: int = 600, without: tuple[str, ...] = ()) -> Case:
+    """So many keys of each controller wait."""
+    opened(case, holders=())
+    case.worker.register("w1", "supervisor", QUEUES)
+    for queue in QUEUES:
+        if queue not in without:
+            case.worker.add(queue, [f"ns/{number}" for number in range(keys)])
+    return case
+
+
+def of_controllers(case: Case, claims: int, keys_max: int = 8) -> Counter[str]:
+    """How many keys of which controller that many claims take, of a worker that turns its queues as workers do."""
+    specs, found = [SPECS[0], *(LoadSpec(queue, "replicasets") for queue in QUEUES[1:])], Counter[str]()
+    for _ in range(claims):
+        specs.append(specs.pop(0))
+        reply = claim_reply(case, specs=tuple(specs), keys_max=keys_max)
+        assert isinstance(reply, Batch)
+        for one in reply.claims:
+            finish(case, one)
+        found[reply.queue] += len(reply.claims)
+    return found
+
+
+def test_controllers_share_claims_by_weight(queue_case: Case) -> None:
+    case = controllers(queue_case)
+    weigh(case, f"queue {QUEUE}", "4")
+    found = of_controllers(case, 60)
+    assert found == {QUEUE: 320, "daemonset": 80, "deployment": 80}
+
+
+def test_a_light_controller_does_not_starve(queue_case: Case) -> None:
+    case = controllers(queue_case)
+    weigh(case, "queue daemonset", "0.1")
+    assert of_controllers(case, 42, keys_max=2) == {QUEUE: 40, "deployment": 40, "daemonset": 4}
+
+
+def test_a_controller_without_keys_saves_nothing_up(queue_case: Case) -> None:
+    case = controllers(queue_case, without=("daemonset",))
+    weigh(case, f"queue {QUEUE}", "2")
+    assert of_controllers(case, 30) == {QUEUE: 160, "deployment": 80}
+    case.worker.add("daemonset", [f"ns/{number}" for number in range(600)])
+    found = of_controllers(case, 40)
+    assert found == {QUEUE: 152, "deployment": 80, "daemonset": 88}, "but for a claim's worth"
+
+
+def test_without_a_weight_of_a_controller_claims_go_round(queue_case: Case) -> None:
+    case = controllers(queue_case)
+    weigh(case, "ns", "4")
+    assert of_controllers(case, 30) == dict.fromkeys(QUEUES, 80)
+    assert "strides" not in case.state()
+
+
+def test_a_weight_of_a_controller_ends(queue_case: Case) -> None:
+    case = controllers(queue_case)
+    weigh(case, f"queue {QUEUE}", "8")
+    of_controllers(case, 10)
+    weigh(case, f"queue {QUEUE}", "none")
+    assert of_controllers(case, 30) == dict.fromkeys(QUEUES, 80)
+
+
+def test_a_heavy_controller_that_is_paused_is_passed_over(queue_case: Case) -> None:
+    case = controllers(queue_case)
+    weigh(case, f"queue {QUEUE}", "8")
+    case.worker.steer("pause", f"queue {QUEUE}", note("me", ""))
+    assert of_controllers(case, 20) == {"daemonset": 80, "deployment": 80}
+    case.worker.steer("pause", "all", note("me", ""))
+    assert claim_reply(case) is Idle.WAIT
 
 
 @settings(max_examples=150, deadline=None)

@@ -79,6 +79,7 @@ EXPECTED: dict[str, Expected] = {
     "histories": SHOWS_BY_TYPE,
     "history_bytes": ALL_HARMLESS,
     "pauses": SHOWS_BY_TYPE,
+    "strides": ALL_HARMLESS,
     "limits": SHOWS_BY_TYPE,
     "limited:<namespace>": ALL_HARMLESS,
     "pauses_kept": ALL_HARMLESS,

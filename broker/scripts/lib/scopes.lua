@@ -1,5 +1,6 @@
 -- What people have set stands in "pauses", scope -> text. Under "all", "queue QUEUE", "namespace NAME" and "key QUEUE:KEY" stand pauses.
--- "rate QUEUE" bounds the turns that begin, "weight namespace NAME" says how many keys of a namespace a round of a backlog has.
+-- "rate QUEUE" and "rate namespace NAME" bound the turns that begin (claim, limits), "weight queue QUEUE" and "weight namespace NAME" say how
+-- large a share is (weights).
 
 -- The scopes and their texts, or nil where there are none: then a script has no more to do with them.
 local function paused_scopes()

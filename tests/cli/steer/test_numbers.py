@@ -54,6 +54,14 @@ def test_a_weight_of_a_namespace(server: EmbeddedRedis, broker: RedisBroker) -> 
 
 
 @pytest.mark.usefixtures("kept")
+def test_a_weight_of_a_controller(server: EmbeddedRedis, broker: RedisBroker) -> None:
+    assert oarlock(server, "weight", QUEUE, "4", "--by", "me") == "replicaset has weight 4\n"
+    assert list(broker.pauses()) == ["weight queue replicaset"]
+    assert oarlock(server, "pause").startswith("weight 4: queue replicaset since ")
+    assert oarlock(server, "weight", QUEUE, "none") == "replicaset has weight 1 again\n"
+
+
+@pytest.mark.usefixtures("kept")
 def test_a_rate_of_a_controller(server: EmbeddedRedis, broker: RedisBroker) -> None:
     assert oarlock(server, "rate", QUEUE, "1", "--by", "me", "--reason", "slow") == (
         "replicaset is limited to 1 turn a second\n"
