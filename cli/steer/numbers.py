@@ -15,7 +15,7 @@ from oarlock.cli.steer.scopes import broker_of, is_kept
 
 
 class Number(NamedTuple):
-    """What can be set. ``word``: the command, and the beginning of its scope; ``of_controller``: that of a controller's;
+    """What can be set. ``word``: the command, and the beginning of its scope; ``of_controller``: a controller's;
     ``act``: as the audit names it; ``what``: the range, for whoever gave a wrong one; ``is_set``: the end of the line
     that says so, from the number; ``ended``, ``was_none``, ``is_not``: the same without a number.
     """
