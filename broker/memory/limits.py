@@ -106,9 +106,9 @@ def _pace(state: EpochState, namespace: str, rate: float, now: int) -> tuple[flo
     """When the next key may leave the line, and since when the bucket of the turns would be filled."""
     each_ms = 1000 / rate
     next_ms, filled_ms = state.limits.get(namespace, (now, 0))
-    if next_ms > now + each_ms or filled_ms > now:  # the clock went back: wait for no time to come again
-        next_ms, filled_ms = min(next_ms, now + each_ms), min(filled_ms, now)
-        _keep(state, namespace, next_ms, filled_ms)
+    if next_ms > now + each_ms + 2 or filled_ms > now + 2:  # the clock went back: wait for no time to come again
+        del state.limits[namespace]
+        next_ms, filled_ms = now, 0
     return next_ms, max(filled_ms, now - max(each_ms, 1000))
 
 

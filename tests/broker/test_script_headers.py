@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "1d19b11a2040ae5a436affaeca90dde0f61641443aee169da57b3f0402dc9b79",
+    4: "886a8a17fa7adf034501fb8eb9946e7f63c2a053ed9ebd083110b1a098a2a9e5",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
@@ -145,7 +145,8 @@ when an answered scale came to live as long; when a claim came to take a rate; w
 them and their turns, and came to be paused; when pauses came to end by themselves, workers to be drained and acts to be
 told; when ingestors came to say what they hear, and a release how its holder ended; when pods came to be counted by
 class; when the newest turns of a key came to lie apart; when a claim came to cost less; when a budget came to be lent;
-when keys that find the front of their queue full came to wait in a backlog, and there in lanes. No key, field, value or
+when keys that find the front of their queue full came to wait in a backlog, and there in lanes; when namespaces came
+to have rates, and they and controllers weights. No key, field, value or
 result of what there was did change.
 """
 

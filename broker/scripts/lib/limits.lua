@@ -25,14 +25,14 @@ function limits.keep_pace(namespace, next_ms, filled_ms)
 end
 
 -- When the next key may leave the line; and the bucket of the turns, as the time since when it would be filled. It holds what the rate brings
--- in a second, but at least one turn. Where Redis's clock went back, neither waits for its time to come again.
+-- in a second, but at least one turn. Where Redis's clock went back both begin anew: they do not wait for that time to come again.
 function limits.pace_of(namespace, rate, now)
   local each_ms, text = 1000 / rate, redis.call('HGET', base .. 'limits', namespace) or ''
   local next_ms, filled_ms = string.match(text, '^(%S+) (%S+)$')
   next_ms, filled_ms = tonumber(next_ms or now) or now, tonumber(filled_ms or 0) or 0
-  if next_ms > now + each_ms or filled_ms > now then
-    next_ms, filled_ms = math.min(next_ms, now + each_ms), math.min(filled_ms, now)
-    limits.keep_pace(namespace, next_ms, filled_ms)
+  if next_ms > now + each_ms + 2 or filled_ms > now + 2 then -- by more than what is rounded
+    redis.call('HDEL', base .. 'limits', namespace)
+    next_ms, filled_ms = now, 0
   end
   return next_ms, math.max(filled_ms, now - math.max(each_ms, 1000))
 end
@@ -86,7 +86,7 @@ function limits.limit_changed(scope, text)
   local namespace = limits.limited_namespace(scope)
   if namespace then redis.call('HDEL', base .. 'limits', namespace) end -- another pace begins at once
   if not namespace or number_in(text, 'rate') then return false end
-  redis.call('DEL', base .. 'limited:' .. namespace)
+  redis.call('UNLINK', base .. 'limited:' .. namespace)
   return true
 end
 
