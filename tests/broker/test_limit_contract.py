@@ -101,6 +101,21 @@ def test_a_namespace_that_was_idle_has_no_burst(queue_case: Case) -> None:
     assert len(passes(case, 1_000)) == 5
 
 
+def test_keys_that_come_one_by_one_keep_the_pace(queue_case: Case) -> None:
+    """Though none waits when the next one comes."""
+    case = full(queue_case, keys=0)
+    limit(case, "5")
+    times = []
+    for number in range(60):
+        case.worker.add(QUEUE, [f"shop/{number:03}"])
+        times += [case.now_ms()] * len(passes(case, 60))
+    assert [len([at for at in times if 0 < at - times[0] - second <= 1_000]) for second in (0, 1_000, 2_000)] == [
+        5,
+        5,
+        5,
+    ]
+
+
 def test_a_key_that_is_asked_for_again_keeps_its_place(queue_case: Case) -> None:
     case = full(queue_case, keys=4)
     limit(case, "1")
@@ -181,6 +196,8 @@ def test_the_end_of_a_pause_lets_nobody_out_of_the_line(queue_case: Case) -> Non
     began(case)
     case.worker.steer("pause", "namespace shop", note("me", ""))
     case.worker.steer("resume", "namespace shop", note("me", ""))
+    case.worker.due()
+    assert state_of(case, "shop/001") == "held"
     assert passes(case, 2_000) == ["shop/001", "shop/002"]
 
 
