@@ -304,6 +304,23 @@ class Inspector:
         left = min(most, (float(tokens) if tokens else most) + since_ms * rate_per_s / 1000)
         return max(0, math.ceil((ahead + 1 - left - 1e-6) * 1000 / rate_per_s))
 
+    def line_wait(self, queue: str, key: str, rate_per_s: float) -> tuple[int, int] | None:
+        """How many keys are before it in the line for the rate of its namespace, and ms until it is queued, as
+        `lib/limits.lua` counts; None where it is not in line.
+        """
+        now, namespace, task = self._now_ms(), key.rpartition("/")[0], f"{queue}:{key}"
+        line = self.keys.limited(namespace)
+        place, rank, left, pace = self._ask(
+            ("ZSCORE", line, task),
+            ("ZRANK", line, task),
+            ("ZCOUNT", line, "-inf", "(0"),
+            ("HGET", self.keys.of("limits"), namespace),
+        )
+        if place is None or float(place) <= 0:
+            return None
+        next_ms, ahead = float(pace.split()[0]) if pace else now, max(0, (rank or 0) - left)
+        return ahead, max(0, math.ceil(next_ms + ahead * 1000 / rate_per_s - now))
+
     def expectations(self, queue: str) -> Iterator[ExpectationsView]:
         """The expectations of every key of a queue, in no order. Walks the key space."""
         now, prefix = self._now_ms(), self.keys.expect(queue, "")

@@ -110,6 +110,16 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("histories", "zset", "as the histories", "queue:key with a history -> ms of its last turn, to ten minutes"),
     KeySpec("history_bytes", "string", "as the histories", "bytes of all histories, about"),
     KeySpec("pauses", "hash", "until resumed", "what people have paused: scope -> since when, until when, who, why"),
+    KeySpec(
+        "strides", "hash", "epoch", "queue -> keys taken by its weight, where a controller has one; '': of the last"
+    ),
+    KeySpec("limits", "hash", "until another rate", "namespace with a rate -> when the next turn may go, its bucket"),
+    KeySpec(
+        "limited:<namespace>",
+        "zset",
+        "while any waits",
+        "queue:key -> place in the line for the rate of its namespace; below 0 once it is queued again",
+    ),
     KeySpec("pauses_kept", "string", "until others", "digest of the pauses that the Lease has too"),
     KeySpec("resuming", "hash", "until walked", "queue whose held keys are looked at -> cursor"),
     KeySpec("drains", "zset", "a day of silence", "supervisor that begins no worker -> ms when it asked last"),
@@ -205,6 +215,9 @@ class Keys:
     history = partialmethod(_of_queue, "history")
     held = partialmethod(_of_queue, "held")
     wake = partialmethod(_of_queue, "wake")
+
+    def limited(self, namespace: str) -> str:
+        return f"{self.base}limited:{namespace}"
 
     def shadow(self, queue: str) -> str:
         return f"{self.base}shadow:{queue}"

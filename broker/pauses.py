@@ -1,4 +1,4 @@
-"""Pauses that people ask for: over all, a queue, a namespace or a key; and rates that they set for a queue."""
+"""Pauses that people ask for: over all, a queue, a namespace or a key; and the rates and weights that they set."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ SCOPES_MAX = 100
 KEPT_BYTES_MAX = 2_000
 """A pause of more bytes is not kept in the Lease, so that all together always fit into an object of the API."""
 ALL = "all"
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+NUMBER_MAX = 1_000_000.0
+WEIGHT_MIN, WEIGHT_MAX = 0.1, 100.0
+"""Of the scripts: no rate counts for more, no weight for less or more."""
+_NUMBER = re.compile(r"[0-9]+\.?[0-9]*")
 _ACT = re.compile(r"(\w+) ([^\n]*?): by=(\S+)(?: ([^\n]*))?")
 _TEXT = re.compile(r"since_ms=([0-9]{1,15}) (?:until_ms=([0-9]{1,15}) )?(?:by=(\S+) ?)?(.*)", re.DOTALL)
 
 
 class Pause(NamedTuple):
     """A scope whose turns do not begin, ms since when by Redis's clock, who asked for it, and why; with ``until_ms`` it
-    ends by itself then. Of the scope "rate QUEUE" the turns begin no more often than the reason says: "rate=5 why".
+    ends by itself then. Of the scopes "rate QUEUE" and "rate namespace NAME" the turns begin no more often than the
+    reason says: "rate=5 why". Those of "weight namespace NAME" and "weight queue QUEUE" say how large a share
+    is: "weight=4 why".
     """
 
     scope: str
@@ -44,9 +49,17 @@ class Pause(NamedTuple):
 
     @property
     def rate_per_s(self) -> float | None:
-        """The rate that was set; None where this is a pause."""
-        word = self.reason.partition(" ")[0].removeprefix("rate=")
-        return float(word) if self.scope.startswith("rate ") and _NUMBER.fullmatch(word) else None
+        """The rate that was set; None where this is no rate."""
+        return self._number("rate")
+
+    @property
+    def weight(self) -> float | None:
+        """The weight that was set; None where this is no weight."""
+        return self._number("weight")
+
+    def _number(self, word: str) -> float | None:
+        number = self.reason.partition(" ")[0].removeprefix(f"{word}=")
+        return float(number) if self.scope.startswith(f"{word} ") and _NUMBER.fullmatch(number) else None
 
     def covers(self, queue: str, key: str) -> bool:
         """Whether it keeps this key from a turn."""
@@ -78,6 +91,11 @@ def scopes_over(queue: str, key: str) -> tuple[str, ...]:
     """All the scopes that a key is in, the widest first."""
     namespace = key.rpartition("/")[0]
     return (ALL, f"queue {queue}", f"namespace {namespace}", f"key {queue}:{key}")
+
+
+def limit_over(key: str) -> str:
+    """The scope of the rate of a key's namespace."""
+    return f"rate namespace {key.rpartition('/')[0]}"
 
 
 def note(by: str, reason: str) -> str:

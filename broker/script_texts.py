@@ -61,12 +61,9 @@ class ScriptFolder:
 
 def _called(text: str) -> str:
     """Without the functions that nothing names. Lua makes all functions of a script anew each time it is run."""
-    while True:
-        named = Counter(re.findall(r"\w+", text))
-        kept = _FUNCTION.sub(lambda function: "" if named[function[1]] == 1 else function[0], text)
-        if kept == text:
-            return text
-        text = kept
+    named = Counter(re.findall(r"\w+", text))
+    kept = _FUNCTION.sub(lambda function: "" if named[function[1]] == 1 else function[0], text)
+    return text if kept == text else _called(kept)
 
 
 FOLDER = ScriptFolder(files("oarlock.broker") / "scripts")

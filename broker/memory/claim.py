@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes, summary
-from oarlock.broker.memory.pauses import hold_back, rate_set
+from oarlock.broker.memory.limits import turn_begins
+from oarlock.broker.memory.pauses import hold_back
+from oarlock.broker.memory.scopes import number_in
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
+from oarlock.broker.memory.strides import advance, in_order
 from oarlock.broker.pauses import ALL
 from oarlock.broker.values import (
     COUNTS,
@@ -71,6 +74,7 @@ def claim(
         found.append((children, counts, apart))
     queued = len(names)
     q.take(names[: len(found)])
+    advance(state, spec.queue, len(found))
     if _is_alone(q, names[0]):
         state.lone = None
     if spec.rate_per_s:
@@ -78,6 +82,7 @@ def claim(
     claims = []
     for key, (children, counts, apart) in zip(names, found, strict=False):
         task, owner = f"{spec.queue}:{key}", owners.get(key)
+        turn_begins(state, task, now)
         first, *others = children.items() or [("", [])]
         q.state[key] = "running"
         q.locks[key] = Lock(holder, nonce, now, q.why.pop(key, f"{now} 0 unknown"))
@@ -136,18 +141,19 @@ def _choose(
     state: EpochState, now: int, holder: str, specs: Sequence[LoadSpec], limits: ClaimLimits
 ) -> tuple[LoadSpec, list[str], float] | Idle:
     """The first queue that lets keys go now, those keys, and its tokens."""
-    why = Idle.EMPTY
-    for given in specs:
+    why, beginning = Idle.EMPTY, dict[str, int]()
+    for given in in_order(state, specs):
         if limits.beside is None:
-            names = hold_back(state, given.queue, limits.keys_max)
+            names = hold_back(state, given.queue, limits.keys_max, now, beginning)
         else:
-            looked_at = hold_back(state, given.queue, BESIDE_LOOK)
+            looked_at = hold_back(state, given.queue, BESIDE_LOOK, now, beginning)
             alone = {key for key in looked_at if _is_alone(state.queue(given.queue), key)}
             if alone and _lets_its_turns_end(state, now, holder, limits.drain_ms):
                 return Idle.ALONE
             free = [key for key in looked_at if key not in alone and key.rpartition("/")[0] not in limits.beside]
             names = free[: limits.keys_max]
-        spec = given._replace(rate_per_s=rate_set(state, given.queue) or given.rate_per_s)
+        rate_set = number_in(state.pauses.get(f"rate {given.queue}"), "rate")
+        spec = given._replace(rate_per_s=rate_set or given.rate_per_s)
         rated = bool(spec.rate_per_s and names)
         tokens = _tokens(state.queue(spec.queue), spec.rate_per_s, now) if rated else float(limits.keys_max)
         if some := names[: max(0, int(tokens + 1e-6))]:

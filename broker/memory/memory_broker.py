@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from oarlock.broker.budget import BudgetLimits, Lent, Report
-from oarlock.broker.memory import announce, budget, cache, claim, drains, finish, leases, pauses
+from oarlock.broker.memory import announce, budget, cache, claim, drains, finish, leases, limits, pauses
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.values import (
     PAGE,
@@ -139,6 +139,8 @@ class MemoryBroker:
                 moved += len(ready)
                 waiting += entries.values()
         returned = pauses.return_held(state, now)
+        advanced, times = limits.advance_lines(state, now, limit)
+        returned, waiting = returned + advanced, waiting + times
         state.wake(now)
         return moved + returned, max(0, min(waiting) - now) if waiting else None
 

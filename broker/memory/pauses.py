@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from oarlock.broker.memory.limits import Beginning, limit_changed, may_begin, waits_in_line
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.pauses import SCOPES_MAX, scopes_over
 
 AUDIT_MAX = 1_000
 _UNTIL = re.compile(r"since_ms=\d+ until_ms=(\d+)")
-_RATE = re.compile(r" rate=(\d+(?:\.\d+)?)(?!\S)")
 
 
 def steer(state: EpochState, now: int, act: str, scope: str, text: str, for_ms: int | None = None) -> bool | None:
@@ -22,14 +22,17 @@ def steer(state: EpochState, now: int, act: str, scope: str, text: str, for_ms: 
         case "note":
             audit(state, scope, text)
             return False
-        case "pause" | "limit" | "restore":
+        case "pause" | "limit" | "set" | "restore":
             if not there and len(state.pauses) >= SCOPES_MAX:
                 return None
             until = "" if for_ms is None else f"until_ms={now + for_ms} "
             state.pauses[scope] = text if act == "restore" else f"since_ms={now} {until}{text}"
+            if limit_changed(state, scope):
+                _begin_return(state, now)
             state.hurry()
         case "resume":
             state.pauses.pop(scope, None)
+            limit_changed(state, scope)
             _begin_return(state, now)
         case _:
             raise ValueError(act)
@@ -59,6 +62,7 @@ def end_pauses(state: EpochState, now: int) -> list[int]:
     over = sorted(scope for scope, at in ends.items() if at <= now)
     for scope in over:
         del state.pauses[scope]
+        limit_changed(state, scope)
         audit(state, f"resume {scope}", "by=oarlock its time is over")
     if over:
         _begin_return(state, now)
@@ -71,22 +75,16 @@ def _begin_return(state: EpochState, now: int) -> None:
     state.wake_all(now)
 
 
-def rate_set(state: EpochState, queue: str) -> float | None:
-    """The rate that people have set for a queue."""
-    found = _RATE.search(state.pauses.get(f"rate {queue}", ""))
-    return float(found[1]) if found is not None and float(found[1]) > 0 else None
-
-
-def hold_back(state: EpochState, queue: str, count: int) -> list[str]:
-    """The first queued keys that no pause is over. What one is over is taken out of the stream, unless it is over the
-    whole queue.
+def hold_back(state: EpochState, queue: str, count: int, now: int, beginning: Beginning) -> list[str]:
+    """The first queued keys that no pause is over and that may begin. The others are taken out of the stream, unless
+    the pause is over the whole queue.
     """
     q, free = state.queue(queue), list[str]()
     if f"queue {queue}" in state.pauses:
         return []
     while not free and (first := q.first(count)):
         for key in first:
-            if is_paused(state, queue, key):
+            if is_paused(state, queue, key) or not may_begin(state, f"{queue}:{key}", now, beginning):
                 q.stream = [each for each in q.stream if each != key]
                 q.backlog.pop(key, None)
                 q.state[key] = "held"
@@ -106,7 +104,7 @@ def return_held(state: EpochState, now: int) -> int:
     for queue in sorted(state.resuming):
         q = state.queue(queue)
         for key in sorted(q.held):
-            if not is_paused(state, queue, key):
+            if not is_paused(state, queue, key) and not waits_in_line(state, f"{queue}:{key}"):
                 q.held.remove(key)
                 state.because(queue, key, "resumed", now)
                 state.append(queue, key, now)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from oarlock.broker.expectations import BACK_OFF, NOTES
 from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.memory.lanes import first_why, lane_of_why, with_trigger
+from oarlock.broker.memory.scopes import weight_of
 from oarlock.broker.values import Cached
 
 EXPECTATIONS_TTL_MS = 300_000
@@ -34,6 +35,11 @@ def split(task: str) -> tuple[str, str]:
     """ "queue:key" -> queue, key."""
     queue, _, key = task.partition(":")
     return queue, key
+
+
+def namespace_of(key: str) -> str:
+    """ "" for a key without one."""
+    return key.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ class QueueState:
 
     stream: list[str] = field(default_factory=list)
     backlog: dict[str, int] = field(default_factory=dict)
-    rounds: dict[str, int] = field(default_factory=dict)
+    rounds: dict[str, float] = field(default_factory=dict)
     passed: int = 0
     state: dict[str, str] = field(default_factory=dict)
     delayed: dict[str, int] = field(default_factory=dict)
@@ -108,17 +114,18 @@ class QueueState:
         """How many keys are queued."""
         return len(self.stream) + len(self.backlog)
 
-    def line_up(self, key: str, now: int) -> None:
+    def line_up(self, key: str, now: int, weight: float) -> None:
         """Into the backlog, or forward in it: the next place of its namespace in its lane."""
         if not self.backlog:
             self.rounds.clear()
         lane = lane_of_why(key, self.why[key])
-        name, served = f"{lane} {key.rpartition('/')[0]}", min(self.backlog.values(), default=0) // ROUND
-        latest = served + (len(self.backlog) + 1) * STEPS[lane]
+        name, served = f"{lane} {namespace_of(key)}", min(self.backlog.values(), default=0) // ROUND
+        step = STEPS[lane] / weight
+        latest = served + (len(self.backlog) + 1) * step
         round_ = min(max(served, self.rounds.get(name, 0)), latest)
-        place = round_ * ROUND + lane * SCALE + now % SCALE
+        place = math.floor(round_ + 1e-6) * ROUND + lane * SCALE + now % SCALE
         if place < self.backlog.get(key, math.inf):
-            self.rounds[name] = round_ + STEPS[lane]
+            self.rounds[name] = round_ + step
             self.backlog[key] = place
 
     def first(self, count: int) -> list[str]:
@@ -225,6 +232,12 @@ class EpochState:
     capping: dict[str, float] = field(default_factory=dict)
     """Set -> time down to which it was walked since the clock jumped."""
     pauses: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Namespace with a rate -> ms when its next key may leave the line, and since when its bucket would be filled."""
+    lines: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Namespace with a rate -> task -> its place in the line; below 0 once it is queued again."""
+    strides: dict[str, float] = field(default_factory=dict)
+    """Queue -> keys taken by its weight; "": where the queue stood that was served last."""
     pauses_kept: str = ""
     resuming: set[str] = field(default_factory=set)
     leaving: set[str] = field(default_factory=set)
@@ -296,7 +309,7 @@ class EpochState:
     def append(self, queue: str, key: str, now: int) -> None:
         q = self.queue(queue)
         if q.backlog or len(q.stream) >= self.front:
-            q.line_up(key, now)
+            q.line_up(key, now, weight_of(self.pauses, namespace_of(key)))
         else:
             q.stream.append(key)
         q.state[key] = "queued"
@@ -333,7 +346,7 @@ class EpochState:
             elif q.state[key] == "running":
                 q.state[key] = "running+"
             elif moves and key in q.backlog:
-                q.line_up(key, now)
+                q.line_up(key, now, weight_of(self.pauses, namespace_of(key)))
         return added
 
     def add_after(self, queue: str, key: str, delay_ms: int, now: int) -> None:

@@ -1,6 +1,6 @@
 -- add: a key needs a look.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queue:state queue:stream queue:backlog queue:rounds queue:parked waiters holders queue:wake queue:crashes
+-- DERIVED queue:state queue:stream queue:backlog queue:rounds queue:parked waiters holders queue:wake queue:crashes pauses
 -- ARGV[1] queue  ARGV[2] "" or "unpark"  ARGV[3] what asks for it, for people  ARGV[4..] keys
 -- Returns: {"OK", entries added to the stream} | {"STALE"}
 -- Invariant: a key has at most one place in its queue, and only while its state is queued.

@@ -1,6 +1,7 @@
 -- add_after: a key needs a look after a while; the earlier of two times wins.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED queue:state queue:stream queue:backlog queue:rounds queue:delayed waiters holders queue:wake timer queue:failures queue:bucket
+-- DERIVED queue:state queue:stream queue:backlog queue:rounds queue:delayed waiters holders queue:wake timer
+-- DERIVED queue:failures queue:bucket pauses
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] delay ms, or "rate-limited"
 -- Returns: {"OK", delay ms} | {"STALE"}
 -- Invariant: a key has at most one delayed entry, and it never moves later.

@@ -1,9 +1,10 @@
--- claim: take the next keys of the first queue that has any, lock them, and hand over all that a turn reads.
+-- claim: take the next keys of the first queue that has any (by weight, where controllers have one), lock them, and hand over all that a turn reads.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED phase holders waiters queue:wake leases watermark watermark_at generation queue:stream queue:state queue:locks queue:crashes
 -- DERIVED queue:backlog queue:rounds queue:passed queue:needs queue:unsettled queue:expect:key queue:rate holder:name tick no_reclaim_until
 -- DERIVED cache:resource:generation index:resource:generation:entry summary:resource:generation:entry
--- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses queue:held lone
+-- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation pauses
+-- DERIVED queue:held lone limited:namespace limits timer strides
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
 -- ARGV[7] "", or "beside [namespace/ ...]": turns of the holder are under way, and many of these namespaces
@@ -19,7 +20,7 @@
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
 -- Invariant: a claimed key was queued, is running, has one lock, one lease and no place in its queue. A key that crashed a worker is
 --   claimed alone, and not beside other turns.
--- include: cache queue locks changes pauses summary
+-- include: cache queue locks changes scopes weights pauses limits summary
 local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
 local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
 local registered = redis.call('HGET', base .. 'holders', holder)
@@ -78,8 +79,9 @@ end
 
 local OBJECT_BYTES = 300 -- a usual projection; the estimate only bounds a batch
 local queue, owners, words, entries, rate, tokens, limited
-local look_at = beside and BESIDE_LOOK or keys_max
-for i = 8, #ARGV do
+local look_at, order = beside and BESIDE_LOOK or keys_max, paused and order_by_weight(paused, 8)
+for at = 8, #ARGV do
+  local i = order and order[at - 7] or at
   queue, owners, words = string.match(ARGV[i], '^(%S+) (%S+)(.*)$')
   if not queue then error('claim: bad queue ' .. ARGV[i]) end
   rate = string.match(words, '^ rate=(%S+)')
@@ -92,7 +94,7 @@ for i = 8, #ARGV do
   elseif paused then
     redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
     local again
-    entries, again = unpaused_entries(paused, queue, look_at)
+    entries, again = unpaused_entries(paused, queue, look_at, now)
     if again then came[queue] = 1 end
   else
     entries = next_entries(queue, look_at)
@@ -105,7 +107,7 @@ for i = 8, #ARGV do
       return {'ALONE'}
     end
   end
-  rate = paused and rate_set(paused, queue) or rate
+  rate = paused and number_in(paused['rate ' .. queue], 'rate') or rate
   if rate and #entries > 0 then
     tokens = tokens_of(queue, rate)
     for e = #entries, math.max(0, math.floor(tokens + 1e-6)) + 1, -1 do entries[e] = nil end
@@ -295,6 +297,8 @@ end
 if #of_backlog > 0 then
   leave_backlog(queue, of_backlog, math.min(entries[taken][3], first_passed_over or entries[taken][3]))
 end
+if order then advance_stride(paused, queue, taken) end
+for i = 1, paused and taken or 0 do turn_begins(paused, tasks[i], namespace_of(names[i]), now) end
 if is_alone(crashes[1]) then redis.call('DEL', base .. 'lone') end
 redis.call('HSET', states, unpack(new_states))
 redis.call('HSET', locks, unpack(new_locks))

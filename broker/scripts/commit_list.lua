@@ -1,7 +1,7 @@
 -- commit_list: the staged generation becomes the cache. Afterwards republish publishes, in chunks, what the list may have changed.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED watermark watermark_at generation staging:resource republish unread:resource queue:state queue:stream queue:backlog queue:rounds
--- DERIVED waiters holders queue:wake
+-- DERIVED waiters holders queue:wake pauses
 -- ARGV[1] resource  ARGV[2] generation  ARGV[3] resourceVersion of the list
 -- Returns: {"OK"} | {"OLD", watermark} (drop the list, watch from there) | {"BUSY"} (the staging lock went to another) | {"STALE"}
 -- Invariant: the watermark never goes back. A list older than it is refused.

@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases holder:name queue:state queue:stream queue:backlog queue:rounds queue:expect:key queue:needs queue:unsettled
 -- DERIVED queue:failures queue:crashes queue:bucket queue:delayed waiters holders queue:wake timer watermark unread:resource
--- DERIVED queue:turns queue:history histories history_bytes
+-- DERIVED queue:turns queue:history histories history_bytes pauses
 -- ARGV[1] count; then a turn: queue  key  nonce  verdict ("ok" | "retry" | "gone")  delay ms ("" or a look again after it)
 --   what it did, in a line for people  n changes, then n triples:
 --   "drop" field ""  |  "set" field value  |  "need" resource rv  |  "settled" "" "" (acted on a live list)

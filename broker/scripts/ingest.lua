@@ -3,7 +3,7 @@
 -- DERIVED watermark watermark_at generation cache:resource:generation index:resource:generation:entry
 -- DERIVED apart:resource:generation summary:resource:generation:entry
 -- DERIVED unread:resource queue:state queue:stream queue:backlog queue:rounds
--- DERIVED waiters holders queue:wake changes:resource:generation changes_at:resource:generation
+-- DERIVED waiters holders queue:wake changes:resource:generation changes_at:resource:generation pauses
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4] "told" where the keys that the events woke are to be told, for traces; else ""
 -- ARGV[5..] count and pairs name, bytes of what lies apart or text of a class; then six an event:

@@ -2,7 +2,7 @@
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED leases tick no_reclaim_until waiters queue:wake timer holders seen queues holder:name
 -- DERIVED queue:locks queue:state queue:stream queue:backlog queue:rounds queue:crashes queue:parked queue:expect:key queue:unsettled
--- DERIVED queue:turns queue:history histories history_bytes
+-- DERIVED queue:turns queue:history histories history_bytes pauses
 -- ARGV[1] at most so many
 -- Returns: {"OK", task, ...} | {"STALE"}
 -- Invariant: a lease ends by finish, by release or here. Here its key is queued or parked in the same step.

@@ -1,7 +1,7 @@
 -- release: a holder is dead or done. Every key it held goes back to its stream; the keys' expectations stay.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED holders seen holder:name waiters queue:wake leases queues queue:locks queue:state queue:stream queue:backlog queue:rounds
--- DERIVED queue:crashes queue:parked queue:expect:key queue:unsettled timer queue:turns queue:history histories history_bytes
+-- DERIVED queue:crashes queue:parked queue:expect:key queue:unsettled timer queue:turns queue:history histories history_bytes pauses
 -- ARGV[1] holder  ARGV[2] "" or the task ("queue:key") that is to blame for the death  ARGV[3] how it ended, for people; or ""
 -- Returns: {"OK", task, ...} the tasks given back | {"STALE"}
 -- Invariant: every unlock without a finish queues or parks its key. Afterwards the holder can claim nothing.

@@ -3,7 +3,7 @@
 -- DERIVED republish cache:resource:generation index:resource:generation:entry queue:state queue:stream queue:backlog queue:rounds
 -- DERIVED waiters holders queue:wake
 -- DERIVED changes:resource:generation changes_at:resource:generation apart:resource:generation
--- DERIVED summary:resource:generation:entry
+-- DERIVED summary:resource:generation:entry pauses
 -- ARGV[1] objects a step
 -- Returns: {"OK", keys added, steps still to do (0: finished)} | {"STALE"}
 -- Invariant: the cursor moves in the step that publishes. A generation is dropped only once its wake keys are published.

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from oarlock.broker.pauses import limit_over
 from oarlock.cli.explain.expectation_entries import entries_of, said_of
 from oarlock.cli.explain.history_sentences import queued_facts, turn_facts
-from oarlock.cli.explain.sentences import AHEAD_MAX, Fleet
+from oarlock.cli.explain.sentences import AHEAD_MAX, Fleet, Line
 from oarlock.cli.explain.sentences import explain as explain_key
 from oarlock.cli.explain.subjects import subject_of
 from oarlock.cli.look.budget import wait_for_budget
@@ -52,7 +53,8 @@ def explain(
     JSON: {key, queue, sentences, state, why {since_ms, events, first, last} (what queued it), lock {holder, nonce,
     age_ms, remaining_ms, why}, delayed_in_ms, parked_in_ms, failures, crashes, needs, unsettled_age_ms, record,
     suspect, turns (as in `oarlock history`, the newest first), now_ms, entries, said, phase, epoch, workers,
-    rate_wait_ms (how long a queued key waits for its controller's rate), pauses (those over it, as in `oarlock
+    rate_wait_ms (how long a queued key waits for its controller's rate), line (of a key that waits for the rate of its
+    namespace: rate_per_s, ahead, wait_ms; else null), pauses (those over it, as in `oarlock
     epoch`), object}; entries and said are as in `oarlock expectations`; object is null or as `oarlock get` prints it.
     Of a Deployment also rollout: {new, old, complete, waiting_for, error}, of each ReplicaSet {name, revision,
     replicas, created, available, observed, size_write}. Of a DaemonSet also nodes: {counts: {state: nodes}, each:
@@ -84,7 +86,10 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
     entry, rate = CONTROLLERS.get(queue), 0.0
     if about.state == "queued" and isinstance(entry, CustomController):
         rate = entry.rate_per_s
-    pauses = [each for each in inspector.pauses() if each.covers(queue, key)]
+    asked = inspector.pauses()
+    pauses = [each for each in asked if each.covers(queue, key)]
+    limit = next((each.rate_per_s for each in asked if each.scope == limit_over(key) and each.rate_per_s), None)
+    in_line = inspector.line_wait(queue, key, limit) if limit and about.state == "held" else None
     fleet = Fleet(
         view.seen.phase,
         view.seen.intact,
@@ -98,6 +103,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         [asked_pause_line(each, about.now_ms) for each in pauses],
         inspector.hearings(),
         wait_for_budget(inspector.budget(), queue) if about.lock is not None else "",
+        Line(limit, *in_line) if limit and in_line else None,
     )
     cached = inspector.object(resource, key)
     obj = decoded(WATCHED[resource], cached) if cached is not None else None
@@ -116,6 +122,7 @@ def look(view: View, queue: str, key: str) -> dict[str, Any]:
         "epoch": view.seen.epoch,
         "workers": fleet.workers,
         "rate_wait_ms": fleet.rate_wait_ms,
+        "line": asdict(fleet.line) if fleet.line else None,
         "pauses": [each._asdict() for each in pauses],
         "object": as_json(WATCHED[resource], cached, obj) if cached is not None else None,
         **(subject.facts if subject is not None else {}),

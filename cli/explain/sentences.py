@@ -13,7 +13,7 @@ from oarlock.broker.inspect import KeyView, ResourceView
 from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.explain.history_sentences import queued_sentences, turn_sentences
 from oarlock.cli.look.hearings import unheard
-from oarlock.cli.tables import counted, listed, span
+from oarlock.cli.tables import a_second, counted, listed, span
 from oarlock.controllers.entries import Controller, PodController
 from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Plan, Surroundings
@@ -27,11 +27,21 @@ AHEAD_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """The line for the rate of a namespace in which a key waits: how many are before it, ms until it is queued."""
+
+    rate_per_s: float
+    ahead: int
+    wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fleet:
     """What concerns every key. ``workers``: how many are registered; ``ahead``: how many keys are queued before it;
     ``paused``: why no turn begins, in phase HELD. ``rate_per_s``: of the key's controller, 0 for no bound;
     ``rate_wait_ms``: how long the key waits for it. ``pauses``: those over the key, a line each.
     ``hearings``: what the ingestors hear. ``budget_wait``: why a turn under way may wait for the API budget.
+    ``line``: where the key waits for the rate of its namespace.
     """
 
     phase: str
@@ -46,6 +56,7 @@ class Fleet:
     pauses: Sequence[str] = ()
     hearings: Sequence[Hearing] = ()
     budget_wait: str = ""
+    line: Line | None = None
 
 
 class Subject(ABC):
@@ -226,7 +237,16 @@ def _state(key: KeyView, fleet: Fleet) -> list[str]:
             f" {span(key.parked_in_ms)}. `oarlock requeue` tries it now."
         )
     elif key.state == "held":
-        said.append("It is held back by a pause, and comes back into the queue when that ends.")
+        if fleet.line is None:
+            said.append("It is held back by a pause, and comes back into the queue when that ends.")
+        else:
+            some = {0: "it is the next one", 1: "1 key is before it"}.get(
+                fleet.line.ahead, f"{fleet.line.ahead} keys are before it"
+            )
+            said.append(
+                f"It waits in line for the limit of its namespace, {a_second(fleet.line.rate_per_s, 'turn')}: {some},"
+                f" and its turn begins in {span(fleet.line.wait_ms)} at the earliest. `oarlock rate -n` changes that."
+            )
     elif key.state == "idle":
         said.append("It is idle: no event asks for a turn.")
     said += queued_sentences(key)

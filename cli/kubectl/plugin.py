@@ -45,7 +45,8 @@ EXAMPLES = {
     "undrain": ("host-1-4f9a2c01",),
     "pause": ("rs/cart -n shop --reason debugging", "-n shop", "--all"),
     "resume": ("rs/cart -n shop", "--all"),
-    "rate": ("replicaset 5 --reason 'the API server is slow'",),
+    "rate": ("replicaset 5 --reason 'the API server is slow'", "-n shop 10"),
+    "weight": ("-n shop 4", "deployment 2"),
     "audit": ("", "--last 5 -o json"),
 }
 """The commands of the plugin, each with its examples."""

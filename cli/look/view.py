@@ -87,7 +87,7 @@ class Views:
         return [self.of_shard(view) + paused_line(reason) for view, reason in reasons if reason] + self.pauses()
 
     def pauses(self) -> list[str]:
-        """A line for each pause that people asked for."""
+        """A line for each pause, rate and weight that people asked for."""
         return [
             self.of_shard(view) + asked_pause_line(pause, view.inspector.now_ms())
             for view in self.each
@@ -226,7 +226,7 @@ def paused_line(reason: str) -> str:
 
 
 def asked_pause_line(pause: Pause, now_ms: int) -> str:
-    """Says what is paused, or bounded by a rate, since when, by whom and why."""
+    """Says what is paused, bounded by a rate or has a weight, since when, by whom and why."""
     since = f" since {span(max(0, now_ms - pause.since_ms))}" if pause.since_ms else ""
     what, why = f"paused: {pause.scope}", pause.reason
     if pause.until_ms is not None:
@@ -234,5 +234,8 @@ def asked_pause_line(pause: Pause, now_ms: int) -> str:
         what = f"{'parked' if pause.parked else 'paused'}: {pause.scope} for another {left},"
     if pause.rate_per_s is not None:
         what = f"limited: {pause.scope.removeprefix('rate ')} to {a_second(pause.rate_per_s, 'turn')}"
+    elif pause.weight is not None:
+        what = f"weight {pause.weight:g}: {pause.scope.removeprefix('weight ')}"
+    if pause.rate_per_s is not None or pause.weight is not None:
         why = why.partition(" ")[2]
     return printable(f"{what}{since}, by {pause.by or 'somebody'}{why and f': {why}'}")

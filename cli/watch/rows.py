@@ -10,7 +10,7 @@ from oarlock.broker.budget import BudgetView, view_of
 from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import Queued, Triggers, past_turns
 from oarlock.broker.inspect import LockView, backlog_keys, lock_view, queued_keys
-from oarlock.broker.pauses import Pause, scopes_over
+from oarlock.broker.pauses import Pause, limit_over, scopes_over
 from oarlock.cli.watch.fleet_look import KeyLook, TroubleLook, WorkerLook
 
 Task = tuple[str, str]
@@ -113,15 +113,16 @@ def waiting_rows(
 def held_rows(
     shard: str, queue: str, keys: Sequence[str], states: Sequence[bytes | None], pauses: Sequence[Pause], now_ms: int
 ) -> list[KeyLook]:
-    """The keys that a pause holds, with the narrowest pause over each. One that was brought back meanwhile is left
-    out. People have parked a key whose own pause has an end.
+    """The keys that a pause or a limit holds, with the narrowest one over each. One that was brought back meanwhile is
+    left out. People have parked a key whose own pause has an end.
     """
     found, over = [], {pause.scope: pause for pause in pauses}
     for key, state in zip(keys, states, strict=False):
         word, _, why = text(state).partition(" ")
         if word != "held":
             continue
-        queued, pause = Queued.parse(why), next((over[s] for s in reversed(scopes_over(queue, key)) if s in over), None)
+        scopes = (*reversed(scopes_over(queue, key)), limit_over(key))
+        queued, pause = Queued.parse(why), next((over[scope] for scope in scopes if scope in over), None)
         found.append(
             KeyLook(
                 shard,

@@ -47,7 +47,7 @@ return found
 
 def _regex(pattern: str) -> re.Pattern[str]:
     parts = re.split(r"<(\w+)>", pattern)
-    shapes = {"queue": "[^:]+", "resource": "[^:]+", "generation": "[^:]+"}
+    shapes = {"queue": "[^:]+", "resource": "[^:]+", "generation": "[^:]+", "namespace": ".*"}
     text = "".join(re.escape(part) if i % 2 == 0 else f"({shapes.get(part, '.+')})" for i, part in enumerate(parts))
     return re.compile(text + r"\Z")
 
@@ -83,7 +83,9 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
     match pattern:
         case "<queue>:stream":
             state.setdefault("stream", {})[words[0]] = [key.decode() for key in value]
-        case "<queue>:delayed" | "<queue>:parked" | "<queue>:backlog" | "<queue>:rounds":
+        case "<queue>:rounds":
+            state.setdefault("rounds", {})[words[0]] = {name: float(at) for name, at in _pairs(value).items()}
+        case "<queue>:delayed" | "<queue>:parked" | "<queue>:backlog":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = _times(value)
         case "<queue>:failures" | "<queue>:crashes" | "<queue>:unsettled":
             state.setdefault(pattern.split(":")[1], {})[words[0]] = {k: int(v) for k, v in _pairs(value).items()}
@@ -110,6 +112,10 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state.setdefault("wake", {})[words[0]] = len(value)
         case "<queue>:held":
             state.setdefault("held_back", {})[words[0]] = sorted(each.decode() for each in value)
+        case "strides":
+            state[pattern] = {name: float(at) for name, at in _pairs(value).items()}
+        case "limited:<namespace>":
+            state.setdefault("lines", {})[words[0]] = _times(value)
         case "resuming":
             state[pattern] = sorted(_pairs(value))
         case "audit":
@@ -123,6 +129,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             | "generation"
             | "capping"
             | "pauses"
+            | "limits"
             | "ingestors"
             | "budget"
             | "shares"
@@ -206,6 +213,9 @@ def of_memory(store: MemoryStore) -> State:
         "abandoned": sorted(s.abandoned),
         "pauses": dict(s.pauses),
         "pauses_kept": s.pauses_kept,
+        "limits": {namespace: f"{pace[0]:.3f} {pace[1]:.3f}" for namespace, pace in s.limits.items()},
+        "strides": dict(s.strides),
+        "lines": {namespace: dict(line) for namespace, line in s.lines.items()},
         "resuming": sorted(s.resuming),
         "ingestors": {name: f"at_ms={at} {text}" for name, (at, text) in s.ingestors.items()},
         "shares": {holder: loan.text for holder, loan in s.budget.loans.items()},
@@ -319,6 +329,13 @@ def problems(state: State, *, whole_leases: bool = True) -> list[str]:
             found.append(f"{queue}: locks {sorted(locks)} but running {sorted(running)}")
         if set(state.get("held_back", {}).get(queue, ())) != of["held"]:
             found.append(f"{queue}: held back {state.get('held_back', {}).get(queue)} but state {sorted(of['held'])}")
+        line = {key: at for places in state.get("lines", {}).values() for key, at in places.items()}
+        if ahead := sorted(key for key in of["queued"] if line.get(f"{queue}:{key}", 0) > 0):
+            found.append(f"{queue}: {ahead} are queued and wait in line")
+        if left := {task for task in line if task.startswith(f"{queue}:")} - {
+            f"{queue}:{key}" for key in of["queued"] | of["held"]
+        }:
+            found.append(f"{queue}: in line are {sorted(left)}, which need no turn")
         if of["held"] and not state.get("pauses") and queue not in state.get("resuming", ()):
             found.append(f"{queue}: nothing brings back {sorted(of['held'])}")
         if set(parked) != of["parked"]:

@@ -11,8 +11,8 @@ from functools import cache
 
 from oarlock.broker import script_texts
 
-_FUNCTION = re.compile(r"^local function (\w+)\(.*?^end$", re.MULTILINE | re.DOTALL)
-_ONE_LINE = re.compile(r"^local function (\w+)\(.*\bend$", re.MULTILINE)
+_FUNCTION = re.compile(r"^(?:local function |function \w+\.)(\w+)\(.*?^end$", re.MULTILINE | re.DOTALL)
+_ONE_LINE = re.compile(r"^(?:local function |function \w+\.)(\w+)\(.*\bend$", re.MULTILINE)
 
 
 def code_of(text: str) -> str:
@@ -65,7 +65,7 @@ def parts_called(name: str) -> set[str]:
     """Names of the parts of which the script, or a part it reaches, calls a function or reads a constant; and of those
     that such a part includes.
     """
-    text = re.sub(r"local function \w+\(", "", reached(name))
+    text = re.sub(r"function [\w.]+\(", "", reached(name))
     found = set()
     for part in script_texts.parts_of(name):
         own = functions(f"lib/{part}")
@@ -86,6 +86,7 @@ _VARIABLES = {
     "staging": "resource",
     "unread": "resource",
     "expect": "key",
+    "limited": "namespace",
 }
 
 

@@ -18,7 +18,7 @@ from tests.broker.broker_servers import server_binaries
 every_script = pytest.mark.parametrize("name", script_texts.NAMES)
 PARTS = (
     *("prelude", "cache", "changes", "queue", "lanes", "locks", "reads", "history", "pauses", "audit", "summary"),
-    *("wakings", "waiters"),
+    *("wakings", "waiters", "scopes", "weights", "limits", "returns"),
 )
 
 # What the scripts may call: commands of Redis 6.2 or older. A new one is added here with the version it came with.
@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "c9ddf0a33eafd2f0a098c01fcbe47db098b00fbf77dfc50f7151a7e863cebc3d",
+    4: "7d4959f9b88ae864fa8ef00d85c7cf90a97fa795534809f3cde9629c21bd0cf9",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
@@ -146,8 +146,9 @@ them and their turns, and came to be paused; when pauses came to end by themselv
 told; when ingestors came to say what they hear, and a release how its holder ended; when pods came to be counted by
 class; when the newest turns of a key came to lie apart; when a claim came to cost less; when a budget came to be lent;
 when keys that find the front of their queue full came to wait in a backlog, and there in lanes; when a claim came to
-hand over less of a key at rest, and scripts came without the functions that they do not call. No key, field or value of
-what there was did change, and of the results that of a claim alone.
+hand over less of a key at rest, and scripts came without the functions that they do not call; when each queue came to
+have a wake list; when namespaces came to have rates, and they and controllers weights. No key, field or value of what
+there was did change but the wake list, and of the results that of a claim alone.
 """
 
 

@@ -350,6 +350,23 @@ class Twins(RuleBasedStateMachine):
     def set_rate(self, rate: str, act: str) -> None:
         self.both(lambda broker: broker.steer(act, "rate replicaset", f"by=me rate={rate} why"))
 
+    @rule(
+        scope=st.sampled_from(("rate namespace ns", "rate namespace ns", "rate namespace other", "rate namespace ")),
+        rate=st.sampled_from(("0.3", "2.5", "7", "1000", "x")),
+        act=st.sampled_from(("limit", "limit", "limit", "restore", "pause", "resume")),
+        for_ms=st.sampled_from((None, None, None, 90)),
+    )
+    def set_limit(self, scope: str, rate: str, act: str, for_ms: int | None) -> None:
+        self.both(lambda broker: broker.steer(act, scope, f"by=me rate={rate}", for_ms=for_ms))
+
+    @rule(
+        scope=st.sampled_from(("namespace ns", "namespace other", "namespace ", "queue daemonset", "queue other")),
+        weight=st.sampled_from(("0.1", "0.7", "3", "7.5", "100", "1e3", "0", "999")),
+        act=st.sampled_from(("set", "set", "set", "resume")),
+    )
+    def set_weight(self, scope: str, weight: str, act: str) -> None:
+        self.both(lambda broker: broker.steer(act, f"weight {scope}", f"by=me weight={weight} why"))
+
     @rule(ingestor=st.sampled_from(("i1", "i2")), text=st.sampled_from(("pods=5", "deaf=pods pods=80000", "")))
     def report(self, ingestor: str, text: str) -> None:
         self.both(lambda broker: broker.report(ingestor, text))

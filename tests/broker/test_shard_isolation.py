@@ -102,9 +102,17 @@ def test_every_script_keeps_to_its_shard(client: redis.Redis, server: EmbeddedRe
     assert claim(broker, "w", "n3") == []
     assert broker.steer("resume", "namespace ns", "by=me") is True
     broker.due()
+    assert broker.steer("limit", "rate namespace ns", "by=me rate=0.1") is True
+    assert broker.steer("set", "weight namespace ns", "by=me weight=3") is True
+    assert broker.steer("set", f"weight queue {QUEUE}", "by=me weight=3") is True
+    broker.add(QUEUE, [f"ns/{number}" for number in range(40)])
+    assert len(claim(broker, "w", "n4")) == 1
+    assert broker.due()[1] is not None
+    assert broker.steer("resume", "rate namespace ns", "by=me") is True
+    broker.due()
     assert broker.drain("drain", "v", "by=me") is None
     assert broker.drain("drain", "w", "by=me") == ["w"]
-    assert len(broker.acts()) == 3
+    assert len(broker.acts()) == 7
     broker.report("ingestor-1", "hears all")
     assert broker.pause("why") == "HELD"
     assert broker.pause("") == "OPEN"

@@ -60,7 +60,10 @@ OPPORTUNITIES: dict[str, tuple[str, ...]] = {
     "deletes are refused": ("deletes refused for ever", "obsolete deletes", "looks after D"),
     "anything is refused": ("creates refused for ever", "deletes refused for ever", "obsolete deletes", "fault 409"),
     "anything is refused to strict owners": ("creates refused for ever", "deletes refused", "looks after D"),
-    "people steer": ("pause", "park", "resume", "replay", "requeue", "left", "killed with a write under way"),
+    "people steer": (
+        *("pause", "park", "resume", "replay", "requeue", "limit", "weigh", "left"),
+        "killed with a write under way",
+    ),
     "people steer and redis is lost": ("pause", "park", "left", "redis losses"),
     "many owners, a small front": ("waited behind the front", "killed with a write under way"),
     "turns wait": (

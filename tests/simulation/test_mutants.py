@@ -201,9 +201,15 @@ MUTANTS: dict[str, Mutant] = {
         (("commit_list", "if mark and newer(mark, rv) then", "if false then"),), weights=LISTING
     ),
     "a pause keeps no key from a turn": Mutant(
-        (("lib/pauses", "if is_paused(scopes, queue, key) then", "if false then"),), weights=STEERED
+        (("lib/pauses", "if is_paused(scopes, queue, key) or", "if"),), weights=STEERED
     ),
-    "a resumed key stays aside": Mutant((("lib/pauses", "append(queue, key, why)", ""),), weights=STEERED),
+    "a resumed key stays aside": Mutant((("lib/returns", "append(queue, key, why)", ""),), weights=STEERED),
+    "a key whose time in line has come is forgotten": Mutant(
+        (("lib/limits", "append(queue, key, why)", ""),), weights=STEERED
+    ),
+    "a key that comes anew passes the line": Mutant(
+        (("lib/limits", "free and last == 0 and next_ms <= now,", "true,"),), weights=STEERED
+    ),
     "a pause that ends by itself brings nothing back": Mutant((("due", "  begin_return()\n", ""),), weights=STEERED),
     "a drained worker goes on": Mutant((("claim", "then return {'DRAIN'} end", "then end"),), weights=STEERED),
     "a drained supervisor begins workers": Mutant(

@@ -28,6 +28,7 @@ REASONS = {
     "pause": "Paused",
     "resume": "Resumed",
     "limit": "RateLimited",
+    "set": "WeightSet",
     "requeue": "Requeued",
     "replay": "Replayed",
     "drain": "Draining",

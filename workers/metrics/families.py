@@ -155,8 +155,8 @@ OURS = (
     _fleet("oarlock_keys_in_work", "gauge", "queue", "Keys that a worker holds."),
     _fleet("oarlock_keys_delayed", "gauge", "queue", "Keys to be queued at a later time."),
     _fleet("oarlock_keys_parked", "gauge", "queue", "Poison keys: they kill their workers and are tried again alone."),
-    _fleet("oarlock_keys_held", "gauge", "queue", "Keys that a pause has taken out of the queue."),
-    _fleet("oarlock_pauses", "gauge", "", "Pauses and rates that people have set: `oarlock pause` lists them."),
+    _fleet("oarlock_keys_held", "gauge", "queue", "Keys that a pause, or a limit, has taken out of the queue."),
+    _fleet("oarlock_pauses", "gauge", "", "Pauses, rates, weights that people set: `oarlock pause` lists them."),
     _fleet(
         "oarlock_api_budget_qps",
         "gauge",
@@ -170,6 +170,7 @@ OURS = (
         "queue",
         "Turns a second that people let a controller begin; absent where they set no rate.",
     ),
+    _fleet("oarlock_controller_weight", "gauge", "queue", "The weight that people gave a controller; absent: 1."),
     _fleet(
         "oarlock_keys_crashing",
         "gauge",

@@ -79,18 +79,21 @@ class FleetReader:
         used, server = _info(memory), {name: value for each in told for name, value in _info(each).items()}
         run = server_facts.life(server)
         now_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 if isinstance(time, list) else 0
-        run_bootstrapped, phase, holders, idle, history, pauses, rates, budget, marks, generations, *rest = self._ask(
-            ("GET", k.of("run")),
-            ("GET", k.of("phase")),
-            ("HLEN", k.of("holders")),
-            ("ZCOUNT", k.of("waiters"), now_ms, "+inf"),
-            ("GET", k.of("history_bytes")),
-            ("HLEN", k.of("pauses")),
-            ("HMGET", k.of("pauses"), *(f"rate {queue}" for queue in self._queues)),
-            ("HMGET", k.of("budget"), "rate", "most"),
-            ("HMGET", k.of("watermark_at"), *self._resources),
-            ("HMGET", k.of("generation"), *self._resources),
-            *(command for queue in self._queues for command in _of_queue(k, queue)),
+        run_bootstrapped, phase, holders, idle, history, pauses, rates, weights, budget, marks, generations, *rest = (
+            self._ask(
+                ("GET", k.of("run")),
+                ("GET", k.of("phase")),
+                ("HLEN", k.of("holders")),
+                ("ZCOUNT", k.of("waiters"), now_ms, "+inf"),
+                ("GET", k.of("history_bytes")),
+                ("HLEN", k.of("pauses")),
+                ("HMGET", k.of("pauses"), *(f"rate {queue}" for queue in self._queues)),
+                ("HMGET", k.of("pauses"), *(f"weight queue {queue}" for queue in self._queues)),
+                ("HMGET", k.of("budget"), "rate", "most"),
+                ("HMGET", k.of("watermark_at"), *self._resources),
+                ("HMGET", k.of("generation"), *self._resources),
+                *(command for queue in self._queues for command in _of_queue(k, queue)),
+            )
         )
         intact = epoch > 0 and run != "" and _text(run_bootstrapped) == run
         found = FleetFigures(
@@ -115,6 +118,10 @@ class FleetReader:
             rate = Pause.parse(f"rate {queue}", _text(text)).rate_per_s
             if rate is not None:
                 found.queues[queue]["oarlock_rate_limit_turns"] = rate
+        for queue, text in zip(self._queues, _listed(weights), strict=False):
+            weight = Pause.parse(f"weight queue {queue}", _text(text)).weight
+            if weight is not None:
+                found.queues[queue]["oarlock_controller_weight"] = weight
         for resource, at_ms in zip(self._resources, _listed(marks), strict=False):
             if (since := _number(at_ms)) is not None:
                 found.watermark_age_s[resource] = max(0, now_ms - since) / 1_000

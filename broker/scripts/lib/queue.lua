@@ -1,4 +1,4 @@
--- include: lanes
+-- include: lanes weights
 -- The states of a key and the moves between them. A key without a state is idle. Behind the word stands what queued it since its last claim:
 -- for people, and for its lane.
 
@@ -64,6 +64,8 @@ local STEPS = {[0] = 1, 1, 4} -- rounds from one key to the next of the same nam
 local SCALE = 100000000
 local ROUND = 4 * SCALE
 
+local function namespace_of(key) return string.match(key, '^(.*)/') or '' end
+
 -- Of a queue, once a script: how many keys its front takes yet, how many wait, and the round that is served. Scripts that append remove nothing.
 local fronts = {}
 local function front_of(queue)
@@ -79,20 +81,22 @@ local function front_of(queue)
 end
 
 -- Give a key the next place of its namespace in the lane, if it is before the place that it has. That is some rounds after the last one, or
--- in the round that is served. Keys that moved up leave places empty: a key waits for no more places than there are keys that wait.
+-- in the round that is served. With a weight of 4 it is a fourth of those rounds, so four keys have a place in each. Keys that moved up leave
+-- places empty: a key waits for no more places than there are keys that wait.
 local function line_up(queue, key, lane, front, place_now)
-  local rounds, mine = base .. queue .. ':rounds', lane .. ' ' .. (string.match(key, '^(.*)/') or '')
+  local rounds, namespace = base .. queue .. ':rounds', namespace_of(key)
+  local mine, step = lane .. ' ' .. namespace, STEPS[lane] / weight_of(namespace)
   if not front.at then
     if not front.first then redis.call('DEL', rounds) end -- nobody waited: the rounds begin anew
     front.at = now_ms() % SCALE
   end
   local round = front.next[mine] or tonumber(redis.call('ZSCORE', rounds, mine) or 0)
-  round = math.min(math.max(round, front.round), front.round + (front.waiting + 1) * STEPS[lane])
-  local place = round * ROUND + lane * SCALE + front.at
+  round = math.min(math.max(round, front.round), front.round + (front.waiting + 1) * step)
+  local place = math.floor(round + 1e-6) * ROUND + lane * SCALE + front.at
   if place_now and place >= place_now then return end
-  front.next[mine] = round + STEPS[lane]
+  front.next[mine] = round + step
   if not place_now then front.waiting = front.waiting + 1 end
-  redis.call('ZADD', rounds, number(front.next[mine]), mine)
+  redis.call('ZADD', rounds, string.format('%.17g', front.next[mine]), mine) -- a weight makes it no whole number
   redis.call('ZADD', base .. queue .. ':backlog', number(place), key)
 end
 

@@ -11,7 +11,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Idle
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call
-from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock, refused
+from tests.cli.steer.steer_cases import claimed, oarlock, refused
 
 
 @pytest.mark.usefixtures("kept")
@@ -99,25 +99,6 @@ def test_a_requeue_is_an_act_too(server: EmbeddedRedis, broker: RedisBroker) -> 
 def test_a_user_that_may_only_look_may_not_pause(server: EmbeddedRedis, broker: RedisBroker) -> None:
     assert "this user of the Redis" in refused(server, "pause", "-n", "shop", user="metrics")
     assert broker.pauses() == {}
-
-
-@pytest.mark.usefixtures("kept")
-def test_a_rate_at_run_time(server: EmbeddedRedis, broker: RedisBroker) -> None:
-    assert oarlock(server, "rate", QUEUE, "1", "--by", "me", "--reason", "slow") == (
-        "replicaset is limited to 1 turn a second\n"
-    )
-    assert oarlock(server, "pause").startswith("limited: replicaset to 1 turn a second since ")
-    assert len(claimed(broker)) == 1
-    assert claimed(broker) is Idle.LIMITED
-    assert "limit rate replicaset: by=me rate=1 slow" in oarlock(server, "audit")
-    assert oarlock(server, "rate", QUEUE, "none") == "replicaset is limited no more\n"
-    assert len(claimed(broker)) == 1
-
-
-@pytest.mark.parametrize("per_s", ["0", "x", "-1", "nan", "1e9"])
-@pytest.mark.usefixtures("broker")
-def test_what_is_no_rate(per_s: str, server: EmbeddedRedis) -> None:
-    assert f"{per_s!r} is no rate; write turns a second" in refused(server, "rate", QUEUE, "--", per_s)
 
 
 @pytest.mark.usefixtures("kept")

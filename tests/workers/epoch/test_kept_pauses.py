@@ -66,8 +66,11 @@ def test_a_lost_redis_begins_with_the_pauses_of_the_lease(rig: Rig) -> None:
     opened(rig, "a", "b")
     broker(rig).steer("pause", "namespace x", "by=me it burns")
     broker(rig).steer("pause", "queue daemonset", "by=you")
+    broker(rig).steer("limit", "rate namespace x", "by=me rate=5")
+    broker(rig).steer("set", "weight namespace x", "by=me weight=0.5")
     pass_time(rig)
     before = broker(rig).pauses()
+    assert len(before) == 4
     rig.server.admin.flushall()
     pass_time(rig, 30_000)
     assert rig.server.epoch().epoch == 2

@@ -51,6 +51,8 @@ def test_an_act_on_a_key_is_an_event_on_its_object(broker: MemoryBroker) -> None
         ("pause", "namespace shop", "Paused", "pause namespace shop, by me: why"),
         ("resume", "all", "Resumed", "resume all, by me: why"),
         ("limit", "rate replicaset", "RateLimited", "limit rate replicaset, by me: why"),
+        ("limit", "rate namespace x", "RateLimited", "limit rate namespace x, by me: why"),
+        ("set", "weight namespace x", "WeightSet", "set weight namespace x, by me: why"),
         ("pause", "key replicaset:shop/gone", "Paused", "pause key replicaset:shop/gone, by me: why"),
         ("pause", "key nothing:shop/a", "Paused", "pause key nothing:shop/a, by me: why"),
         ("note", "requeue 40 keys, -l a=b -n shop", "Requeued", "requeue 40 keys, -l a=b -n shop, by me: why"),

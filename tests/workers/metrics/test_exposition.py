@@ -37,7 +37,7 @@ HOST = "api.example:6443"
 def figures() -> FleetFigures:
     found = FleetFigures("0", 3, True, "OPEN", 1_000_000, 2_000_000, registered=2, idle=1, history_bytes=640, pauses=1)
     others = {"workqueue_adds_total": 9, "oarlock_oldest_queued_seconds": 1.5, "oarlock_record_age_seconds": 30.0}
-    others["oarlock_rate_limit_turns"] = 2.5
+    others["oarlock_rate_limit_turns"], others["oarlock_controller_weight"] = 2.5, 4.0
     found.queues = {queue: {**dict.fromkeys(COUNTS, 2), **others} for queue in all_queues()}
     found.watermark_age_s = dict.fromkeys(WATCHED, 0.25)
     found.objects = dict.fromkeys(WATCHED, 10)

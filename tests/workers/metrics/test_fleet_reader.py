@@ -64,6 +64,7 @@ def test_what_is_read_with_whose_rights(
     admin.hset(own.failures(QUEUE), "a/7", 1)
     broker.steer("pause", "namespace x", "by=me")
     broker.steer("limit", f"rate {QUEUE}", "by=me rate=2.5 slow")
+    broker.steer("set", f"weight queue {QUEUE}", "by=me weight=4 slow")
     admin.set(own.of("history_bytes"), 4_096)
 
     found = FleetReader(connect(server.url(user))).read()
@@ -73,7 +74,8 @@ def test_what_is_read_with_whose_rights(
     assert found.objects == {"replicasets": 2}
     assert 0 <= found.watermark_age_s["replicasets"] < 60
     of = found.queues[QUEUE]
-    assert (found.pauses, of.pop("oarlock_rate_limit_turns"), found.history_bytes) == (2, 2.5, 4_096)
+    assert (found.pauses, of.pop("oarlock_rate_limit_turns"), found.history_bytes) == (3, 2.5, 4_096)
+    assert of.pop("oarlock_controller_weight") == 4
     assert all("oarlock_rate_limit_turns" not in each for each in found.queues.values())
     assert {name: of[name] for name in COUNTS} == {
         "workqueue_depth": 3,
