@@ -65,6 +65,7 @@ def _show(setting: Setting, runs: Runs) -> None:
             spread([run.turns_per_s for run in each]),
             spread(shares(runs, count), 2),
             f"{median(run.idle for run in each):.0%}",
+            f"{median(run.cores for run in each):.2f}",
             f"{median(sum(run.cpu_ms.values()) for run in each):.2f}",
             f"{median(run.cpu_ms['worker'] for run in each):.2f}",
         )
@@ -74,7 +75,7 @@ def _show(setting: Setting, runs: Runs) -> None:
         f"owners of {setting.pods}, {setting.owners} for each worker, {setting.latency_ms:g} ms to the API server,"
         f" {setting.writes_in_flight} writes in flight"
     )
-    headings = ("", "pods/s", "turns/s", "share of linear", "cores idle", "CPU, ms a pod", "of it the worker")
+    headings = ("", "pods/s", "turns/s", "share of linear", "cores idle", "cores used", "CPU, ms a pod", "its worker")
     report.show(title, headings, rows)
 
 
@@ -88,6 +89,7 @@ def _facts(pods: int, runs: Runs) -> dict[str, Any]:
         f"turns_per_s_{pods}": by_workers(lambda n: round(median(run.turns_per_s for run in runs[n]), 1)),
         f"share_{pods}": by_workers(lambda n: round(median(shares(runs, n)), 3)),
         f"idle_{pods}": by_workers(lambda n: round(median(run.idle for run in runs[n]), 3)),
+        f"cores_{pods}": by_workers(lambda n: round(median(run.cores for run in runs[n]), 2)),
         f"cpu_ms_per_pod_{pods}": by_workers(
             lambda n: {role: round(median(run.cpu_ms[role] for run in runs[n]), 3) for role in sorted(roles)}
         ),

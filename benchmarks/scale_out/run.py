@@ -39,7 +39,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``cpu_ms``: a pod, by role. ``idle``: share of the machine's cores. ``latency_ms``: as the relays measured it."""
+    """``seconds``: from the first pod to the last. ``cpu_ms``: a pod, by role, until all statuses say it is available.
+
+    ``idle``: share of the time of the machine's cores. ``latency_ms``: as the relays measured it.
+    """
 
     pods_per_s: float
     turns_per_s: float
@@ -47,6 +50,11 @@ class Run:
     cpu_ms: Mapping[str, float]
     idle: float
     latency_ms: float
+
+    @property
+    def cores(self) -> float:
+        """That the processes of the run kept busy at most: a part of the CPU is spent after the last create."""
+        return self.pods_per_s * sum(self.cpu_ms.values()) / 1e3
 
 
 def once(setting: Setting, workers: int) -> Run:
@@ -70,18 +78,19 @@ def once(setting: Setting, workers: int) -> Run:
         tree.await_true(lambda: tree.redis.hlen(tree.keys.state("replicaset")) == len(sets), "all to be queued")
         meter, ticks, begun_s = CpuMeter(processes), idle_ticks(), time.time()
         broker.pause("")
+        tree.await_true(lambda: _available(tree) == sets, "every status to say that all pods are there", LIMIT_S, 0.5)
         await_rest(tree, LIMIT_S)
         spent_ns, ticks_after = meter.spent_ns(), idle_ticks()
         turns = tree.queued()["replicaset"] - queued
         delays_ms = [host.stop() for host in hosts]
-        first_s, last_s = _exact(tree, sets)
-    if first_s < begun_s:
-        raise Unfit("a pod was created before the fleet was to begin")
-    seconds = last_s - first_s
+        created_s, written_s = _exact(tree, sets)
+    if written_s[0] < begun_s:
+        raise Unfit("a worker wrote before the fleet was to begin")
+    seconds = created_s[-1] - created_s[0]
     idle, every = (after - before for after, before in zip(ticks_after, ticks, strict=True))
     return Run(
         pods / seconds,
-        turns / seconds,
+        turns / (written_s[-1] - written_s[0]),
         seconds,
         {role: ns / 1e6 / pods for role, ns in spent_ns.items()},
         idle / every,
@@ -96,12 +105,13 @@ def _host(ends: ExitStack, bridge: Bridge, tree: Tree, folder: Path, setting: Se
     return host
 
 
-def _exact(tree: Tree, sets: Mapping[str, int]) -> tuple[float, float]:
-    """When workers sent their first and their last write of a pod or a status. Raises Unfit where the pods that were
-    created, by the audit log of the API server, are not just those that were asked for, each once.
+def _exact(tree: Tree, sets: Mapping[str, int]) -> tuple[list[float], list[float]]:
+    """When the API server got each create of a pod, and each write of a worker of a pod or a status; both sorted.
+
+    Raises Unfit where the pods created, by its audit log, are not just those that were asked for, each once.
     """
     created: Counter[str] = Counter()
-    received_s = []
+    created_s, written_s = [], []
     with tree.state.audit_log.open("rb") as lines:
         for line in lines:
             event = json.loads(line)
@@ -110,15 +120,14 @@ def _exact(tree: Tree, sets: Mapping[str, int]) -> tuple[float, float]:
                 raise Unfit(f"pod {meant['name']} was deleted")
             if "(worker" not in event["userAgent"] or meant["resource"] not in ("pods", "replicasets"):
                 continue
-            received_s.append(datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp())
+            written_s.append(datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp())
             if event["verb"] == "create" and code == 201:
                 created[event["responseObject"]["metadata"]["name"]] += 1
+                created_s.append(written_s[-1])
     by_owner = Counter(name.rpartition("-")[0] for name in created)
     if created.total() != len(created) or by_owner != Counter(sets):
         raise Unfit(f"{created.total()} pods were created, {len(created)} names, of {sum(sets.values())} asked for")
-    if _available(tree) != sets:
-        raise Unfit("a status does not say that all pods are there")
-    return min(received_s), max(received_s)
+    return sorted(created_s), sorted(written_s)
 
 
 def _available(tree: Tree) -> dict[str, int]:

@@ -69,6 +69,7 @@ def test_definitions_and_rights(tmp_path: Path) -> None:
 
 
 @pytest.mark.kubectl
+@pytest.mark.timeout(400)  # its waits together are longer than a test may take as a rule
 @pytest.mark.xdist_group("dev")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
@@ -100,9 +101,9 @@ def kubectl_all(kubeconfig: str, dev: Running) -> dict[str, str]:
             assert done.returncode == 0, f"{command}: {done.stderr}"
             told[command] = done.stdout
         if "replicas" in command and "patch" in command:
-            until(lambda: "status.ready=3" in dev.said, 30, "the third is ready")
+            until(lambda: "status.ready=3" in dev.said, 60, "the third is ready")
         if command.startswith("kubectl delete service"):
-            until(lambda: dev.said.count("+ Service default/shop") >= 2, 30, "the Service is back")
+            until(lambda: dev.said.count("+ Service default/shop") >= 2, 60, "the Service is back")
         if command.startswith("kubectl delete site"):
-            until(lambda: "- Deployment default/shop" in dev.said, 30, "its Deployment is gone")
+            until(lambda: "- Deployment default/shop" in dev.said, 60, "its Deployment is gone")
     return told
