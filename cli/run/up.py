@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from oarlock.cli import logs
 from oarlock.cli.options.options import check_workers, log_format_option, shards_option, verbose_option
 from oarlock.cli.options.sandbox_options import checked_items, input_options, size_options, unpullable_option
 from oarlock.cli.problems import InputProblem, NotDone
-from oarlock.sandbox.up.start import NotStarted, Options, Up
+from oarlock.sandbox.up.start import NotStarted, Options, RunHere, Up
 from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
 from oarlock.sandbox.up.tree import ApiServerEnded, Stopped
 
@@ -69,7 +71,7 @@ def up(
         state = StateDir.take(state_dir)
     except StateDirUnusable as error:
         raise InputProblem(str(error)) from None
-    running = Up(state, options)
+    running = Up(state, options, _loaded())
     try:
         running.start(items)
         click.echo(_greeting(state, running, options, len(items)))
@@ -82,6 +84,23 @@ def up(
         raise NotDone(f"the API server ended ({error}), and the cluster's state with it; all is stopped") from None
     finally:
         running.stop()
+
+
+def _loaded() -> RunHere:
+    """Load what ingestors and workers need, once for all of them: they share its pages."""
+    from oarlock.cli import cli  # noqa: PLC0415  # it loads this module
+    from oarlock.workers.supervisor import ingest_command, worker_command  # noqa: F401, PLC0415  # none but `up` forks
+
+    for command in ("ingest", "worker"):
+        cli.get_command(click.get_current_context(), command)
+    gc.collect()
+    gc.freeze()  # a collection would write to every page
+
+    def run_here(arguments: Sequence[str]) -> int:
+        code: int = cli.main(arguments, "oarlock")  # raises SystemExit
+        return code
+
+    return run_here
 
 
 def _greeting(state: StateDir, running: Up, options: Options, objects: int) -> str:

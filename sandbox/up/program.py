@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from oarlock.workers.process.child import SLOWER, BackOff, Child
 from oarlock.workers.process.death_signal import command_dying_with_this_process
+from oarlock.workers.process.fork import Forked, fork_process
 
 BACK_OFF = BackOff(early_ms=10_000, pauses_ms=SLOWER, after_steady=1)
 
@@ -18,7 +21,8 @@ BACK_OFF = BackOff(early_ms=10_000, pauses_ms=SLOWER, after_steady=1)
 class Program:
     """What to run. ``environment`` is added to ours; ``report``: it is given a pipe (``OARLOCK_REPORT_FD``).
 
-    ``fds``: descriptors of ours that it is given too, under their own numbers, each time it is started.
+    ``fds``: descriptors of ours that it is given too, under their own numbers, each time it is started. ``life``: what
+    it does in a fork of this process, in place of the command; then it shares what is loaded here.
     """
 
     role: str
@@ -27,12 +31,13 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     report: bool = False
     fds: tuple[int, ...] = ()
+    life: Callable[[], int] | None = None
 
 
 class ProgramChild(Child):
     """A program that is kept running."""
 
-    process: subprocess.Popen[bytes] | None
+    process: subprocess.Popen[bytes] | Forked | None
 
     def __init__(self, program: Program, logs: Path) -> None:
         super().__init__(program.name, BACK_OFF)
@@ -44,7 +49,7 @@ class ProgramChild(Child):
         """Run it; it dies with us. Only the main thread may call this. ``stdout``: a descriptor instead of the log."""
         self.start(lambda: self._open(stdout), now_ms)
 
-    def _open(self, stdout: int | None) -> subprocess.Popen[bytes]:
+    def _open(self, stdout: int | None) -> subprocess.Popen[bytes] | Forked:
         environment = {**os.environ, **self.program.environment}
         keep: tuple[int, ...] = ()
         if self.program.report:
@@ -54,6 +59,8 @@ class ProgramChild(Child):
             keep = (theirs,)
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
+            if self.program.life is not None:
+                return fork_process(self.name, partial(_live, self.program.life, environment, log))
             return subprocess.Popen(
                 command_dying_with_this_process(self.program.command),
                 stdin=subprocess.DEVNULL,
@@ -84,3 +91,14 @@ class ProgramChild(Child):
         except OSError:
             return ""
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _live(life: Callable[[], int], environment: Mapping[str, str], log: int) -> int:
+    """``life`` with what a command would have been given: a session, a log, an environment and signals of its own."""
+    os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for fd, standard in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(fd, standard)
+    os.environ.update(environment)
+    return life()

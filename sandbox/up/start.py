@@ -7,10 +7,12 @@ import json
 import os
 import select
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from oarlock.broker import epoch
@@ -61,11 +63,19 @@ class Options:
     """Let ingestors and supervisors serve their metrics and health, each on a port of its own."""
 
 
-class Up:
-    """Everything of one `oarlock up`. ``start``, then ``stay``; ``stop`` in any case."""
+RunHere = Callable[[Sequence[str]], int]
+"""Runs the command `oarlock` with these arguments in this process, and returns its exit code."""
 
-    def __init__(self, state: StateDir, options: Options) -> None:
-        self._state, self._options = state, options
+
+class Up:
+    """Everything of one `oarlock up`. ``start``, then ``stay``; ``stop`` in any case.
+
+    ``run_here``: what ingestors and supervisors do in forks of this process, which has to have one thread only; they
+    share what it has loaded. Without it each is a command of its own.
+    """
+
+    def __init__(self, state: StateDir, options: Options, run_here: RunHere | None = None) -> None:
+        self._state, self._options, self._run_here = state, options, run_here
         self._redis = EmbeddedRedis(state.redis, options.redis_port, log=state.logs / "redis.log")
         self.tree = Tree(state, self._redis)
         self.api_url = ""
@@ -127,7 +137,7 @@ class Up:
     def _ingestors(self) -> list[Program]:
         options = self._options
         return [
-            _oarlock("ingestor", f"ingestor-{number}{mark}", ["ingest"], self._environment("ingestor", shard))
+            self._oarlock("ingestor", f"ingestor-{number}{mark}", ["ingest"], self._environment("ingestor", shard))
             for number in range(1, options.ingestors + 1)
             for shard, mark in _marks(options.shards)
         ]
@@ -137,8 +147,14 @@ class Up:
         for shard, mark in _marks(self._options.shards):
             if workers := share(self._options.workers, int(shard or 0), self._options.shards):
                 command, environment = ["worker", "--workers", str(workers)], self._environment("worker", shard)
-                found.append(_oarlock("supervisor", f"supervisor{mark}", command, environment, report=True))
+                found.append(self._oarlock("supervisor", f"supervisor{mark}", command, environment, report=True))
         return found
+
+    def _oarlock(
+        self, role: str, name: str, arguments: Sequence[str], environment: dict[str, str], *, report: bool = False
+    ) -> Program:
+        life = None if self._run_here is None else partial(self._run_here, arguments)
+        return Program(role, name, [sys.executable, "-m", "oarlock.cli", *arguments], environment, report, life=life)
 
     def _environment(self, user: str, shard: str) -> dict[str, str]:
         return {
@@ -193,7 +209,7 @@ class Up:
             if readable:
                 chunk = os.read(fd, 65_536)
                 if not chunk:
-                    if child.process is not None:
+                    if isinstance(child.process, subprocess.Popen):
                         child.process.wait(5)
                     said = child.last_words().removeprefix("oarlock: ")
                     if "in use" in said:
@@ -244,12 +260,6 @@ class Up:
                 **({"shards": options.shards} if options.shards > 1 else {}),
             }
         )
-
-
-def _oarlock(
-    role: str, name: str, arguments: Sequence[str], environment: dict[str, str], *, report: bool = False
-) -> Program:
-    return Program(role, name, [sys.executable, "-m", "oarlock.cli", *arguments], environment, report)
 
 
 def _marks(shards: int) -> list[tuple[str, str]]:

@@ -88,11 +88,9 @@ def test_processes_and_status_agree(up: RunningUp) -> None:
     assert sorted(roles) == ["api", "ingestor", "ingestor", "redis", "supervisor", "worker", "worker"]
     assert all(each["alive"] for each in facts["processes"])
     for each in up.processes():
-        words = Path(f"/proc/{each.pid}/cmdline").read_bytes().decode()
-        mark = {"redis": "redis-server", "api": "oarlock.sandbox.apiserver", "ingestor": "ingest"}.get(
-            each.role, "worker"
-        )
-        assert mark in words, each
+        words = Path(f"/proc/{each.pid}/cmdline").read_bytes().decode() + Path(f"/proc/{each.pid}/comm").read_text()
+        mark = {"redis": "redis-server", "api": "oarlock.sandbox.apiserver", "worker": each.name[:15]}
+        assert mark.get(each.role, each.name) in words, each  # `ps -o comm` tells those that `up` forked
     assert oarlock("status", "--state-dir", str(up.state.root)).stdout.startswith("ready, epoch 1 OPEN")
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection
+from pathlib import Path
 
 from oarlock.workers.process.death_signal import die_with_parent
 from oarlock.workers.process.exit_code import ExitCode
@@ -14,6 +15,7 @@ from oarlock.workers.process.log_line import line
 
 log = logging.getLogger("oarlock.fleet")
 
+_COMM_MAX = 15  # the kernel's limit
 _BLOCKED_AT_FORK = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 
@@ -65,6 +67,7 @@ def _live(name: str, life: Callable[[], int], ignored: Collection[int], parent_p
     try:
         if parent_pid:
             die_with_parent(parent_pid=parent_pid)
+        Path("/proc/self/comm").write_text(name[:_COMM_MAX])  # its command line is its parent's; `ps -o comm` tells it
         signal.set_wakeup_fd(-1)
         for signum in _BLOCKED_AT_FORK:
             signal.signal(signum, signal.SIG_IGN if signum in ignored else signal.SIG_DFL)

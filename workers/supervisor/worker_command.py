@@ -20,6 +20,7 @@ from oarlock.workers.supervisor.position import RunWorker
 from oarlock.workers.supervisor.process_list import OnChange, file_writer
 from oarlock.workers.supervisor.shard_processes import run_shards
 from oarlock.workers.supervisor.supervisor import Supervisor
+from oarlock.workers.turn.engine import api, dry_run, engine, read_api  # noqa: F401  # workers share what is loaded here
 
 log = logging.getLogger("oarlock.fleet")
 
