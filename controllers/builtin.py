@@ -44,6 +44,8 @@ from oarlock.controllers.scheduling.wire import node_from_json
 NODE_QUEUE = "daemonset-node-updates"
 COUNTED = (REPLICASET.kind, REPLICATIONCONTROLLER.kind)
 """Kinds of owner whose controllers decide from counts of pods where they can."""
+BY_NODE = (DAEMONSET.kind,)
+"""Those that a node's change concerns if a pod of theirs is there. No other pod is indexed by its node."""
 
 PODS = Watched(
     api_version="v1",
@@ -52,7 +54,7 @@ PODS = Watched(
     short_name="po",
     from_json=wire.pod_from_json,
     decode=codec.decode_pod,
-    route=lambda pod, gone, owners: route_pod(pod, gone, owners_of("pods"), owners, COUNTED),
+    route=lambda pod, gone, owners: route_pod(pod, gone, owners_of("pods"), owners, COUNTED, BY_NODE),
     columns=columns.POD,
     adoptable=True,
 )

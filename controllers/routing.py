@@ -41,26 +41,32 @@ def owner_entry(uid: str) -> str:
 
 
 def node_entry(node_name: str) -> str:
-    """Index entry of the pods assigned or pinned to a node."""
+    """Index entry of the pods assigned or pinned to a node, of kinds that look there."""
     return f"node={node_name}"
 
 
 def route_pod(
-    pod: Pod, gone: bool, queue_of_kind: Mapping[str, str], owners: OwnerTable, counted: Collection[str] = ()
+    pod: Pod,
+    gone: bool,
+    queue_of_kind: Mapping[str, str],
+    owners: OwnerTable,
+    counted: Collection[str] = (),
+    by_node: Collection[str] = (),
 ) -> Routes:
     """A pod was added or changed, or has gone. A pod that is pinned to a node counts as being there. One that has gone
     wakes the owners two levels up that waited for it, too. `counted`: kinds whose pods the cache counts by class.
+    `by_node`: kinds whose pods are looked up by node.
     """
     if gone:
         routes = route_dependent(pod, gone, queue_of_kind, owners)
         waiting = owners.waiting_for(pod)
         return Routes(wake=(*routes.wake, *waiting)) if waiting else routes
-    node = pod.target_node
-    more: tuple[str, ...] = (node_entry(node),) if node else ()
     ref = controller_of(pod)
     if ref is None:
-        more += places_by_name(pod.namespace, pod.name)
-    kind = class_of(pod) if ref is not None and ref.kind in counted else ""
+        return route_dependent(pod, gone, queue_of_kind, owners, places_by_name(pod.namespace, pod.name))
+    node = pod.target_node if ref.kind in by_node else ""
+    more = (node_entry(node),) if node else ()
+    kind = class_of(pod) if ref.kind in counted else ""
     return route_dependent(pod, gone, queue_of_kind, owners, more, kind)
 
 
