@@ -7,7 +7,7 @@ numbers may be some milliseconds apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from oarlock.broker.expectations import Expectations
 from oarlock.broker.hearing import Hearing, hearing_of
 from oarlock.broker.history import PastTurn, Queued, past_turns
 from oarlock.broker.pauses import Pause, digest
-from oarlock.broker.values import BrokerUnreachable, Cached
+from oarlock.broker.values import BrokerUnreachable, Cached, ending_of
 
 FRONT_MAX = 64
 """More entries than a stream has before keys wait in the backlog."""
@@ -364,19 +364,30 @@ class Inspector:
                 return
 
     def _whole(self, name: str, values: Sequence[bytes]) -> list[Cached]:
-        """Objects from the hash ``name``, each with its part that is stored apart, unless that has gone since."""
+        """Objects from the hash ``name``, each with its end and its part that are stored apart, unless these have gone
+        since.
+        """
         found = Cached.parse_all(values)
-        parts = {
-            i: word[6:]
-            for i, value in enumerate(values)
-            for word in value.split(b"\n", 2)[1].split()
-            if word.startswith(b"apart=")
-        }
+        words = [value.split(b"\n", 2)[1].split() for value in values]
+        counted = {i: (each[0], each[-1][1:]) for i, each in enumerate(words) if each and each[-1].startswith(b"#")}
+        self._end(name, found, counted)
+        parts = {i: word[6:] for i, each in enumerate(words) for word in each if word.startswith(b"apart=")}
         if parts:
             (contents,) = self._ask(("HMGET", name.replace(":cache:", ":apart:", 1), *parts.values()))
             for i, content in zip(parts, contents, strict=True):
                 found[i] = found[i]._replace(apart=content or b"")
         return found
+
+    def _end(self, name: str, found: list[Cached], classes: Mapping[int, tuple[bytes, bytes]]) -> None:
+        """Put behind the blobs of objects what their classes (first entry, name) say that they end with."""
+        places = list(dict.fromkeys(classes.values()))
+        if not places:
+            return
+        summary = name.replace(":cache:", ":summary:", 1).encode()
+        texts = self._ask(*(("HGET", b"%b:%b" % (summary, entry), kind) for entry, kind in places))
+        kinds = dict(zip(places, (text or b"" for text in texts), strict=True))
+        for i, place in classes.items():
+            found[i] = found[i]._replace(blob=found[i].blob + ending_of(kinds[place], found[i].uid))
 
     def _objects(self, resource: str) -> str:
         (generation,) = self._ask(("HGET", self.keys.of("generation"), resource))

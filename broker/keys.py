@@ -158,7 +158,7 @@ TABLE: tuple[KeySpec, ...] = (
         "summary:<resource>:<generation>:<entry>",
         "hash",
         "until relisted",
-        "class -> how many objects with the entry are of it, and its text",
+        "class -> how many objects with the entry are of it, its text, and how their blobs end",
     ),
     KeySpec(
         "apart:<resource>:<generation>",

@@ -367,9 +367,9 @@ def _claim(
     )
 
 
-def _counts(texts: list[bytes]) -> dict[str, int]:
+def _counts(texts: list[bytes]) -> dict[bytes, int]:
     """From "count text" of each class."""
-    pairs = [each.decode().partition(" ") for each in texts]
+    pairs = [each.partition(b" ") for each in texts]
     return {text: int(count) for count, _, text in pairs}
 
 

@@ -117,7 +117,7 @@ class Page(NamedTuple):
 
 
 NO_OTHERS: Mapping[str, list[Cached]] = MappingProxyType({})
-NO_COUNTS: Mapping[str, int] = MappingProxyType({})
+NO_COUNTS: Mapping[bytes, int] = MappingProxyType({})
 
 
 class ClaimLimits(NamedTuple):
@@ -162,7 +162,7 @@ class Claim(NamedTuple):
     """Redis's clock at the claim, which the times in the expectations are of."""
     why: str = ""
     """What queued it: "since_ms count first[, last]" (``broker.history.Queued``). For people, figures and traces."""
-    counts: Mapping[str, int] = NO_COUNTS
+    counts: Mapping[bytes, int] = NO_COUNTS
     """Class -> how many, in place of all children; "What is counted" in ``LoadSpec`` says when."""
     refusal: str = ""
     """Why the objects are not to be trusted. Only the signing broker writes it; then no turn begins."""
@@ -289,9 +289,24 @@ class NameTaken(NamedTuple):
 
 
 @lru_cache(4_096)
-def class_name(kind: str) -> str:
+def class_name(kind: bytes) -> str:
     """The name of the class with this text: its sign and a digest, as many objects have the same long text."""
-    return kind[0] + blake2b(kind.encode(), digest_size=8).hexdigest()
+    return chr(kind[0]) + blake2b(kind, digest_size=8).hexdigest()
+
+
+def ending_of(kind: bytes, uid: str) -> bytes:
+    """What ends the blob of an object of a kind: what the kind says, and then the uid. It is not kept with the object.
+    Where a kind has one line only, it says nothing.
+    """
+    _, more, ending = kind.partition(b"\n")
+    return ending + uid.encode() if more else b""
+
+
+def without_ending(blob: bytes, kind: bytes, uid: str) -> bytes:
+    """The blob of an object of the kind as it is kept."""
+    ending = ending_of(kind, uid)
+    assert blob.endswith(ending), "a kind says how the blobs of its objects end"
+    return blob.removesuffix(ending)
 
 
 class Event(NamedTuple):
@@ -299,8 +314,8 @@ class Event(NamedTuple):
 
     ``signature``: a word to be kept beside it. A change of it alone, or of the rv alone, is no change of the object.
     ``apart``: name and bytes of a part that is stored once for all objects that name it. ``kind``: what the object
-    counts as under the first of its entries, as text; "" where it does not count. It begins with "+" or "-"
-    (``LoadSpec``).
+    counts as under the first of its entries, as text; b"" where it does not count. It begins with "+" or "-"
+    (``LoadSpec``). What follows its first line ends the object's blob, before the uid, and is left out of ``blob``.
     """
 
     id: str
@@ -311,7 +326,12 @@ class Event(NamedTuple):
     wakes: tuple[str, ...] = ()
     signature: str = ""
     apart: tuple[str, bytes] | None = None
-    kind: str = ""
+    kind: bytes = b""
+
+    @property
+    def whole(self) -> bytes:
+        """The blob, as readers get it."""
+        return (self.blob or b"") + ending_of(self.kind, self.uid)
 
     @property
     def size(self) -> int:

@@ -42,8 +42,10 @@ from oarlock.controllers.routing import route_node, route_pod, route_replicaset,
 from oarlock.controllers.scheduling.wire import node_from_json
 
 NODE_QUEUE = "daemonset-node-updates"
-COUNTED = (REPLICASET.kind, REPLICATIONCONTROLLER.kind)
-"""Kinds of owner whose controllers decide from counts of pods where they can."""
+COUNTED = (REPLICASET.kind, REPLICATIONCONTROLLER.kind, DAEMONSET.kind)
+"""Kinds of owner whose pods the cache counts by class, and keeps what those of a class have in common once. The
+controllers of the first two decide from the counts where they can.
+"""
 BY_NODE = (DAEMONSET.kind,)
 """Those that a node's change concerns if a pod of theirs is there. No other pod is indexed by its node."""
 

@@ -93,7 +93,7 @@ class PodController(Controller, frozen=True, kw_only=True):
     status_patch: Callable[..., bytes]
     pod_bodies: Callable[..., Any]
     look_again_ms: Callable[..., int | None] | None = None
-    at_rest: Callable[[Any, Mapping[str, int]], Any] | None = None
+    at_rest: Callable[[Any, Mapping[bytes, int]], Any] | None = None
     children: Children = OWN_PODS
 
 

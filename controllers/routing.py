@@ -32,7 +32,7 @@ class Routes(msgspec.Struct, frozen=True):
     index: tuple[str, ...] = ()
     wake: tuple[WakeKey, ...] = ()
     warning: str = ""
-    kind: str = ""
+    kind: bytes = b""
 
 
 def owner_entry(uid: str) -> str:
@@ -66,7 +66,7 @@ def route_pod(
         return route_dependent(pod, gone, queue_of_kind, owners, places_by_name(pod.namespace, pod.name))
     node = pod.target_node if ref.kind in by_node else ""
     more = (node_entry(node),) if node else ()
-    kind = class_of(pod) if ref.kind in counted else ""
+    kind = class_of(pod) if ref.kind in counted else b""
     return route_dependent(pod, gone, queue_of_kind, owners, more, kind)
 
 
@@ -76,7 +76,7 @@ def route_dependent(
     queue_of_kind: Mapping[str, str],
     owners: OwnerTable,
     more_index: tuple[str, ...] = (),
-    kind: str = "",
+    kind: bytes = b"",
 ) -> Routes:
     """A pod, a revision or a ReplicaSet was added or changed, or has gone. `queue_of_kind`: the queues of the kinds of
     owner to wake.

@@ -15,7 +15,7 @@ LOCK_MAX_MS = 60_000
 def stored(event: Event) -> Stored:
     """The object of an event, as it is stored."""
     entries, _, wakes = event.words.partition("\n")
-    kind = event.kind if event.entries or event.apart else ""
+    kind = event.kind if event.entries or event.apart else b""
     return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature, kind)
 
 

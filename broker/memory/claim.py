@@ -58,7 +58,7 @@ def claim(
     }
     for resource in spec.resources:
         generation_of(resource)
-    found: list[tuple[Children, Mapping[str, int], bytes]] = []
+    found: list[tuple[Children, Mapping[bytes, int], bytes]] = []
     size = 0
     for key in names:  # choose before taking: a large owner, or one that crashed its worker, goes alone
         if found and (_is_alone(q, key) or _is_alone(q, names[0])):
@@ -122,7 +122,7 @@ def _refusal(state: EpochState, holder: str) -> Idle | None:
 
 def _load(
     state: EpochState, spec: LoadSpec, key: str, owner: Stored | None, now: int
-) -> tuple[Children, Mapping[str, int], int]:
+) -> tuple[Children, Mapping[bytes, int], int]:
     """The children of a key, or how many there are of each class; and how many objects are handed over."""
     children: Children = {resource: [] for resource in spec.resources}
     counts, count = NO_COUNTS, 0
@@ -243,7 +243,7 @@ def _timed_expectations(state: EpochState, queue: str, key: str, drain_ms: int, 
 
 def _counts(
     state: EpochState, of: tuple[str, str, str], queue: str, key: str, owner: Stored | None, now: int
-) -> Mapping[str, int]:
+) -> Mapping[bytes, int]:
     """The counts of an owner's children, where a turn is all but certain to have nothing to do about them."""
     words = owner.entries.split() if owner is not None else []
     asked = next((word[1:] for word in words if word[0] == "="), "")

@@ -14,7 +14,7 @@ from oarlock.broker.expectations import BACK_OFF, NOTES
 from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.memory.lanes import first_why, lane_of_why, with_trigger
 from oarlock.broker.memory.scopes import weight_of
-from oarlock.broker.values import Cached
+from oarlock.broker.values import Cached, ending_of
 
 EXPECTATIONS_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000
@@ -161,7 +161,7 @@ class Stored:
     wakes: str
     blob: bytes
     signature: str = ""
-    kind: str = ""
+    kind: bytes = b""
     """The text of the class at the end of its entries."""
 
     @property
@@ -172,7 +172,7 @@ class Stored:
     @property
     def cached(self) -> Cached:
         """What a reader gets."""
-        return Cached(self.rv, self.uid, self.blob, self.signature)
+        return Cached(self.rv, self.uid, self.blob + ending_of(self.kind, self.uid), self.signature)
 
     @property
     def head(self) -> str:
@@ -181,8 +181,8 @@ class Stored:
 
     @property
     def size(self) -> int:
-        """Bytes of its text in Redis."""
-        return len(f"{self.head}\n{self.entries}\n{self.wakes}\n".encode()) + len(self.blob)
+        """Bytes of its text, as a reader gets it."""
+        return len(f"{self.head}\n{self.entries}\n{self.wakes}\n".encode()) + len(self.cached.blob)
 
 
 @dataclass(slots=True)
@@ -262,7 +262,7 @@ class EpochState:
     index: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
     apart: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
     """What objects have in common, by its name."""
-    summary: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
+    summary: dict[tuple[str, str, str], dict[bytes, int]] = field(default_factory=dict)
     """(resource, generation, entry) -> text of a class -> how many objects have it under the entry."""
     changes: dict[tuple[str, str], ChangeLog] = field(default_factory=dict)
     staging: dict[str, tuple[str, int]] = field(default_factory=dict)

@@ -30,11 +30,11 @@ def drop(state: EpochState, resource: str, gen: str, stored: Stored) -> None:
         state.summary.pop((resource, gen, stored.entries.split()[0]), None)
 
 
-def at_rest(state: EpochState, resource: str, gen: str, entry: str, asked: int) -> Mapping[str, int]:
+def at_rest(state: EpochState, resource: str, gen: str, entry: str, asked: int) -> Mapping[bytes, int]:
     """How many objects of each kind are under an entry; nothing if some are not counted, or if not so many are asked
     for as are there.
     """
     kinds, objects = state.summary.get((resource, gen, entry), {}), state.index.get((resource, gen, entry), {})
-    good = sum(count for kind, count in kinds.items() if kind.startswith("+"))
+    good = sum(count for kind, count in kinds.items() if kind.startswith(b"+"))
     whole = sum(kinds.values()) == len(objects) and len(kinds) <= CLASSES_MAX
     return dict(kinds) if whole and good == asked else NO_COUNTS

@@ -1,6 +1,7 @@
 -- announce: enter the writes about to be sent. No write is sent that was not announced under the current nonce.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED queue:locks leases generation cache:resource:generation queue:expect:key queue:unsettled
+-- DERIVED summary:resource:generation:entry
 -- ARGV[1] queue  ARGV[2] key  ARGV[3] nonce  ARGV[4] lease ms  ARGV[5] owner uid
 -- ARGV[6..] none (the lease starts anew, nothing else), or triples:
 --   verb ("create" | "delete" | "scale" | any other)  "resource/name"  detail ("", "uid=.. rv=..", "uid=.. rv=.. low=.. high=..", or "node=..")
@@ -9,7 +10,7 @@
 --          | {"LOST"} (the nonce is not the current one) | {"STALE"}
 -- A write announced again keeps the time since which it is pending, and its tries are counted. It may land until a time that begins anew.
 -- Invariant: an entry ends by an answer, by a look at the API, or with its owner; never by time alone while its key is worked on.
--- include: cache queue locks
+-- include: cache queue locks summary
 local queue, key, nonce, lease_ms, uid = ARGV[1], ARGV[2], ARGV[3], whole(ARGV[4]), ARGV[5]
 local lock = redis.call('HGET', base .. queue .. ':locks', key)
 if not lock or nonce_of(lock) ~= nonce then return {'LOST'} end
@@ -25,8 +26,9 @@ for i = 6, #ARGV, 3 do
   local resource, name = string.match(target, '^([^/]+)/(.+)$')
   local known = redis.call('HGET', expected, field)
   if verb == 'create' and not known then
-    local value = redis.call('HGET', objects_key(resource, generation(resource)), namespace .. name)
-    if value then taken[#taken + 1], taken[#taken + 2] = target, value end
+    local gen = generation(resource)
+    local value = redis.call('HGET', objects_key(resource, gen), namespace .. name)
+    if value then taken[#taken + 1], taken[#taken + 2] = target, whole_of(resource, gen)(value) end
   end
   fields[#fields + 1] = field
   if note(field) then

@@ -148,6 +148,7 @@ for word in string.gmatch(words, '%S+') do
     children[#children + 1] = {
       by = by, group = group_of[resource], objects = objects_key(resource, gen_of(resource)),
       set = index_key(resource, gen_of(resource), index .. '='), summary = summary_key(resource, gen_of(resource), index .. '='),
+      whole_value = whole_of(resource, gen_of(resource)),
     }
   else
     error('claim: bad word ' .. word)
@@ -168,7 +169,10 @@ local unsettled = values_of(base .. queue .. ':unsettled', names)
 local queued = redis.call('HMGET', states, unpack(names))
 local owner_values = redis.call('HMGET', objects_key(owners, gens[owners]), unpack(names))
 local any_expected = redis.call('EXISTS', unpack(expects)) > 0
-local apart, parts = {}, {}
+local apart, parts, whole_owner = {}, {}, whole_of(owners, gens[owners])
+for i, value in pairs(owner_values) do
+  if value and string.find(value, ' #', 1, true) then owner_values[i] = whole_owner(value) end -- it may be of a class
+end
 -- These are written below and were not read above. One of a wrong type must fail here.
 redis.call('HLEN', locks)
 redis.call('ZCARD', leases)
@@ -355,10 +359,10 @@ for i = 1, taken do
     if #expect > 0 then expect = timed(key, expect, expects[i]) end
     for group = 1, groups do found[group] = {} end
     for c, ids_of in ipairs(members[i]) do
-      local objects, into = children[c].objects, found[children[c].group]
+      local objects, into, whole_value = children[c].objects, found[children[c].group], children[c].whole_value
       for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
         local values = redis.call('HMGET', objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))
-        for _, value in ipairs(values) do if value then into[#into + 1] = value end end
+        for _, value in ipairs(values) do if value then into[#into + 1] = whole_value(value) end end
       end
     end
     reply[5 + i] = {

@@ -1,12 +1,12 @@
 -- page: a part of the cached objects under some index entries, and the watermark it was read at.
 -- KEYS[1] epoch  KEYS[2] base
--- DERIVED generation watermark cache:resource:generation index:resource:generation:entry
+-- DERIVED generation watermark cache:resource:generation index:resource:generation:entry summary:resource:generation:entry
 -- ARGV[1] resource  ARGV[2] "entry ..."  ARGV[3] objects at most  ARGV[4] bytes at most (some objects are always taken)
 -- ARGV[5] generation and ARGV[6] place, as the page before said; "" and "1:0" at first  ARGV[7..] ids it left over
 -- Returns: {"OK", watermark or "", generation, place "nth entry:cursor" ("": it ends here), {id left over, ...}, value, ...}
 --          | {"MOVED"} the page before is of another generation: begin anew | {"STALE"}
 -- Invariant: reads only. An object that is under an entry from the first page to the last is in one of them, maybe in two.
--- include: cache
+-- include: cache summary
 local resource, entries = ARGV[1], {}
 local count_max, bytes_max = math.max(1, whole(ARGV[3])), math.max(1, whole(ARGV[4]))
 local gen, nth, cursor = generation(resource), string.match(ARGV[6], '^(%d+):(%d+)$')
@@ -16,7 +16,7 @@ nth = whole(nth)
 for entry in string.gmatch(ARGV[2], '%S+') do entries[#entries + 1] = entry end
 local ids, left, seen, bytes, AT_ONCE, STEP = {}, {}, {}, 0, 16, 100
 for i = 7, #ARGV do ids[i - 6] = ARGV[i] end
-local objects = objects_key(resource, gen)
+local objects, whole_value = objects_key(resource, gen), whole_of(resource, gen)
 local reply = {'OK', redis.call('HGET', base .. 'watermark', resource) or '', gen, '', left}
 local function full() return #reply - 5 >= count_max or bytes >= bytes_max end
 while true do
@@ -30,7 +30,10 @@ while true do
       break
     end
     for _, value in ipairs(redis.call('HMGET', objects, unpack(fresh, at, math.min(at + AT_ONCE - 1, #fresh)))) do
-      if value then reply[#reply + 1], bytes = value, bytes + #value end
+      if value then
+        value = whole_value(value)
+        reply[#reply + 1], bytes = value, bytes + #value
+      end
     end
   end
   if full() or nth > #entries then break end

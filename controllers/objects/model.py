@@ -43,15 +43,13 @@ class OwnerRef(msgspec.Struct, frozen=True, array_like=True):
     block_owner_deletion: bool = False
 
 
-class Namespaced(msgspec.Struct, frozen=True, array_like=True):
-    """What every projection of an object in a namespace begins with.
-
-    Whoever checks signed blobs reads the first two of these fields, whatever the kind.
+class Named(msgspec.Struct, frozen=True, array_like=True):
+    """What every projection of an object in a namespace begins with. Whoever checks signed blobs reads these fields,
+    whatever the kind.
     """
 
     namespace: str
     name: str
-    uid: str
 
     @property
     def key(self) -> str:
@@ -64,8 +62,17 @@ class Namespaced(msgspec.Struct, frozen=True, array_like=True):
         return False
 
 
-class Pod(Namespaced, frozen=True):
+class Namespaced(Named, frozen=True):
+    """What the projections of most kinds begin with."""
+
+    uid: str
+
+
+class Pod(Named, frozen=True):
     """A pod. `node_name` is empty while unassigned; `ready_since_ms` is set only while `ready`.
+
+    The last three fields end the blob. The cache keeps that end once for many pods, the uid aside (see
+    pods/classes.py). New fields go before them.
 
     `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
     containers. `pinned_node`, kept only while unassigned: the one node that the required node affinity names
@@ -73,8 +80,6 @@ class Pod(Namespaced, frozen=True):
     it has finished.
     """
 
-    labels: dict[str, str]
-    owner_refs: tuple[OwnerRef, ...] = ()
     node_name: str = ""
     phase: str = ""
     created_ms: int = 0
@@ -86,6 +91,9 @@ class Pod(Namespaced, frozen=True):
     deletion_cost: int = 0
     pinned_node: str = ""
     hangs: bool = False
+    labels: dict[str, str] = {}
+    owner_refs: tuple[OwnerRef, ...] = ()
+    uid: str = ""
 
     @property
     def target_node(self) -> str:

@@ -3,6 +3,9 @@
 The cache counts the pods of an owner by class. While the owner has as many active pods as it asks for, a turn is handed
 these counts in place of the pods, so that it costs the same for three pods and for five thousand. A pod's class and an
 owner's word are functions of one object each, as the words of `controllers.ownership.orphans` are.
+
+The text of a class ends with what ends the blobs of its pods: their labels and owner references, and how a text as long
+as their uids begins. The cache keeps that once, with the count, and not with each pod.
 """
 
 from typing import NamedTuple
@@ -17,8 +20,10 @@ READY, UNREADY, TERMINATING, FINISHED = "+r", "+u", "-t", "-f"
 """The kinds of pods. Active ones begin with "+": the claim compares their number with what is asked for."""
 
 _KINDS = frozenset((READY, UNREADY, TERMINATING, FINISHED))
-_ENCODE = msgspec.json.Encoder().encode
-_DECODE = msgspec.json.Decoder(dict[str, str]).decode
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(tuple[dict[str, str], msgspec.Raw]).decode
+_OF_TWO, _OF_THREE = b"\x92", b"\x93"  # how arrays begin
+_LONG = b"\xd9"  # how a text begins that is longer than 31 bytes; its length follows
 
 
 class PodClass(NamedTuple):
@@ -29,13 +34,14 @@ class PodClass(NamedTuple):
     labels: dict[str, str]
 
 
-def class_of(pod: Pod) -> str:
-    """The class of a pod, as `+r/default/{"app":"web"}`."""
+def class_of(pod: Pod) -> bytes:
+    """The class of a pod: `+r/default`, and behind that line the end of its blob but for the uid."""
     if is_active(pod):
         kind = READY if pod.ready else UNREADY
     else:
         kind = FINISHED if is_finished(pod) else TERMINATING
-    return f"{kind}/{pod.namespace}/{_ENCODE(pod.labels).decode()}"
+    ending = _ENCODE((pod.labels, pod.owner_refs, pod.uid)).removeprefix(_OF_THREE).removesuffix(pod.uid.encode())
+    return f"{kind}/{pod.namespace}\n".encode() + ending
 
 
 def asked_word(owner: ReplicaSet) -> tuple[str, ...]:
@@ -48,13 +54,12 @@ def asked_word(owner: ReplicaSet) -> tuple[str, ...]:
     return (f"{ASKED}{owner.replicas}",)
 
 
-def read_class(text: str) -> PodClass | None:
+def read_class(text: bytes) -> PodClass | None:
     """What a class says; None for what no text of ours says."""
-    kind, _, rest = text.partition("/")
-    namespace, _, labels = rest.partition("/")
-    if kind not in _KINDS:
-        return None
+    first, _, ending = text.partition(b"\n")
     try:
-        return PodClass(kind, namespace, _DECODE(labels))
+        kind, _, namespace = first.decode().partition("/")
+        facts = ending[:-2] if ending[-2:-1] == _LONG else ending[:-1]
+        return PodClass(kind, namespace, _DECODE(_OF_TWO + facts)[0]) if kind in _KINDS else None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None

@@ -7,7 +7,7 @@ from oarlock.controllers.plan import Plan
 from oarlock.controllers.pods.classes import FINISHED, READY, TERMINATING, read_class
 
 
-def at_rest(owner: ReplicaSet, counts: Mapping[str, int]) -> Plan | None:
+def at_rest(owner: ReplicaSet, counts: Mapping[bytes, int]) -> Plan | None:
     """The plan that `decide` would make of these pods, with what the status is made from in place of the pods. None
     where it has to see them: not so many are active as are asked for, one is to be released, or time matters.
 

@@ -193,7 +193,7 @@ def of_memory(store: MemoryStore) -> State:
         },
         "index": {f"{resource}/{gen}/{entry}": sorted(ids) for (resource, gen, entry), ids in s.index.items()},
         "summary": {
-            "/".join(of): {class_name(kind): f"{count} {kind}" for kind, count in kinds.items()}
+            "/".join(of): {class_name(kind): f"{count} {kind.decode('latin-1')}" for kind, count in kinds.items()}
             for of, kinds in s.summary.items()
         },
         "apart": {
@@ -297,7 +297,7 @@ def counted(lines: Iterable[str]) -> Counts:
 
 def counts_of(texts: Mapping[str, str]) -> dict[str, int]:
     """Class -> how many, from what is stored. Each text is that of its class."""
-    assert all(class_name(text.partition(" ")[2]) == name for name, text in texts.items()), texts
+    assert all(class_name(text.partition(" ")[2].encode("latin-1")) == name for name, text in texts.items()), texts
     return {name: int(text.partition(" ")[0]) for name, text in texts.items()}
 
 

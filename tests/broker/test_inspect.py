@@ -177,6 +177,9 @@ def test_the_cache(busy: RedisCase) -> None:
     assert len(found) == 1_500
     assert found["ns/p10"].blob == b"\n"
     assert list(look.objects("nothing")) == []
+    counted = Event("ns/p9", "2001", "u", b"begins", ("owner=x",), kind=b"+r\n ends ")
+    busy.ingestor.ingest("pods", "2000", "2001", [counted])
+    assert look.object("pods", "ns/p9") == Cached("2001", "u", b"begins ends u")
 
 
 def test_a_look_at_nothing(real: RedisCase) -> None:

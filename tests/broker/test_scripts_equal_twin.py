@@ -101,7 +101,7 @@ events = st.lists(
             unique=True,
             max_size=3,
         ),
-        st.sampled_from(("", "+r/ns", "+r/ns", "+u/ns of many words", "-t")),
+        st.sampled_from((b"", b"+r/ns", b"+r/ns", b"+u/ns of\nmany\nwords \xff", b"-t\nx")),
     ),
     max_size=4,
 )
@@ -431,7 +431,7 @@ class Twins(RuleBasedStateMachine):
         """What a mirror has to hold."""
         state = self.memory.store.state
         objects = state.objects.get((resource, state.generation.get(resource, "0")), {})
-        return {each: (one.uid, one.blob) for each, one in objects.items() if "mirror" in one.entries.split()}
+        return {each: (one.uid, one.cached.blob) for each, one in objects.items() if "mirror" in one.entries.split()}
 
     @precondition(lambda self: self.claims)
     @rule(which=st.integers(0, 7), uid=st.sampled_from(("u1", "u2")), announced=entries)

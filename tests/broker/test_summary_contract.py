@@ -13,13 +13,13 @@ from tests.broker.broker_cases import LEASE_MS, QUEUE, Case, claim_one, finish, 
 KEY, UID = "ns/web", "uid-web"
 CHILDREN = (("pods", "owner", "counts"), ("pods", "orphan", "wanted"))
 SPEC = LoadSpec(QUEUE, "replicasets", CHILDREN)
-READY, UNREADY, ENDING = "+r/ns/{}", "+u/ns/{}", "-t/ns/{}"
+READY, UNREADY, ENDING = b"+r/ns\nlabels", b"+u/ns\nlabels", b"-t/ns"
 
 
-def child(name: str, rv: int, kind: str = READY, uid: str = UID) -> Event:
+def child(name: str, rv: int, kind: bytes = READY, uid: str = UID) -> Event:
     """A counted one; with no kind one that is not."""
     words = (f"owner={uid}", "node=n")
-    return Event(f"ns/{name}", str(rv), f"uid-{name}", f"{name} {kind}".encode(), words, (f"{QUEUE}:{KEY}",), kind=kind)
+    return Event(f"ns/{name}", str(rv), f"uid-{name}", name.encode(), words, (f"{QUEUE}:{KEY}",), kind=kind)
 
 
 def gone(name: str, rv: int) -> Event:
@@ -41,7 +41,7 @@ def claimed(case: Case, spec: LoadSpec = SPEC) -> Claim:
     return one
 
 
-def counts(case: Case) -> dict[str, int]:
+def counts(case: Case) -> dict[bytes, int]:
     """What a claim hands over; exactly one of counts and children."""
     one = claimed(case)
     finish(case, one)
@@ -50,6 +50,21 @@ def counts(case: Case) -> dict[str, int]:
 
 
 TWO = (child("a", 101), child("b", 102))
+
+
+def test_objects_are_whole_for_every_reader(case: Case) -> None:
+    """The end of a blob that is kept with its class: in a claim, a look, a page, and where a name is taken."""
+    filled(case, [*TWO, child("c", 103, ENDING), child("d", 104, b"")])
+    whole = {"a": b"alabelsuid-a", "b": b"blabelsuid-b", "c": b"c", "d": b"d"}
+    one = claimed(case, SPEC.in_full)
+    assert sorted(each.blob for each in one.children) == list(whole.values())
+    asked = [f"ns/{name}" for name in whole]
+    assert [each.blob for each in case.worker.look("pods", ids=asked)[1]] == list(whole.values())
+    page = case.worker.page("pods", (f"owner={UID}",))
+    assert page is not None
+    assert sorted(each.blob for each in page.objects) == list(whole.values())
+    taken = case.worker.announce(one, UID, [Entry("create", "pods/a")], lease_ms=LEASE_MS)
+    assert [each.object.blob for each in taken] == [whole["a"]]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +79,7 @@ TWO = (child("a", 101), child("b", 102))
         pytest.param(TWO, [], {}, id="the owner asks for nothing: objects"),
         pytest.param(TWO, ["=3"], {}, id="too few: objects"),
         pytest.param(TWO, ["=1"], {}, id="too many: objects"),
-        pytest.param((*TWO, child("c", 103, "")), ["=2"], {}, id="one is not counted: objects"),
+        pytest.param((*TWO, child("c", 103, b"")), ["=2"], {}, id="one is not counted: objects"),
         pytest.param((*TWO, child("c", 103, uid="other")), ["=2"], {READY: 2}, id="another's do not count"),
         pytest.param(TWO, ["=2", "x=1", "=1"], {READY: 2}, id="of two numbers the first: at the beginning"),
         pytest.param(TWO, ["x=1", "=1", "=2"], {}, id="of two numbers the first: after another word"),
@@ -128,7 +143,7 @@ def test_every_change_is_counted_once(case: Case) -> None:
         "pods", "210", "220", [child("a", 211), child("a", 212, UNREADY), gone("b", 213), child("b", 220)]
     )
     assert counts(case) == {READY: 1, UNREADY: 1}
-    case.ingestor.ingest("pods", "220", "230", [child("a", 230, "")])
+    case.ingestor.ingest("pods", "220", "230", [child("a", 230, b"")])
     assert counts(case) == {}
     case.ingestor.ingest("pods", "230", "240", [child("a", 240, uid="other"), child("c", 239)])
     assert counts(case) == {READY: 2}
@@ -153,7 +168,7 @@ def test_a_list_is_counted_anew(case: Case) -> None:
 
 
 def test_objects_where_nearly_each_is_of_its_own_class(case: Case) -> None:
-    few, many = ([child(f"p{i}", 101 + i, f"+r/ns/{i}") for i in range(count)] for count in (32, 33))
+    few, many = ([child(f"p{i}", 101 + i, b"+r/ns/%d" % i) for i in range(count)] for count in (32, 33))
     filled(case, few, "=32")
     assert len(counts(case)) == 32
     case.ingestor.ingest("replicasets", "101", "300", [Event(KEY, "300", UID, b"owner", ("=33",))])

@@ -4,6 +4,7 @@ import pytest
 
 from oarlock.controllers.objects.model import OwnerRef, Requirement, label_selector
 from oarlock.controllers.ownership.owner_table import OwnerTable
+from oarlock.controllers.pods.classes import class_of
 from oarlock.controllers.pods.slots import base_of
 from oarlock.controllers.routing import Routes, route_owner, route_pod, route_revision
 from tests.controllers.builders import NOW_MS, OURS, THEIRS, UID, pod, rs, with_fields
@@ -131,7 +132,7 @@ def test_pods_of_some_kinds_of_owner_are_counted():
     """With the owner, which is the first of their entries."""
     counted = ("ReplicaSet",)
     owned = route_pod(pod("a"), False, QUEUES, KNOWN, counted)
-    assert (owned.index[0], owned.kind) == (f"owner={UID}", '+r/default/{"app":"web"}')
+    assert (owned.index[0], owned.kind) == (f"owner={UID}", class_of(pod("a")))
     assert route_pod(pod("a"), True, QUEUES, KNOWN, counted) == route_pod(pod("a"), True, QUEUES, KNOWN)
     job, orphan = pod("a", owner_refs=(with_fields(OURS, kind="Job"),)), pod("a", **ORPHAN)
     for one in (job, orphan):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 from greenlet import getcurrent, greenlet
 
-from oarlock.broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle
+from oarlock.broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle, without_ending
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.flavour import Flavour
@@ -366,5 +366,5 @@ class Ingestor:
         kind: Watched[Any] = WATCHED[resource]
         routes, apart = kind.route(obj, False, self._owners), kind.apart(obj)
         wakes = tuple(f"{queue}:{key}" for queue, key in routes.wake)
-        blob = kind.encode(obj)
+        blob = without_ending(kind.encode(obj), routes.kind, obj.uid)
         return Event(f"{NAMESPACE}/{name}", rv, obj.uid, blob, routes.index, wakes, apart=apart, kind=routes.kind)

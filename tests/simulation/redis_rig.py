@@ -63,7 +63,9 @@ class SimBroker(RedisBroker):
         generation = (self._client.hget(self.keys.of("generation"), resource) or b"0").decode()
         begin = self.keys.of(f"summary:{resource}:{generation}:")
         kept = {
-            name.decode().removeprefix(begin): counts_of({of.decode(): text.decode() for of, text in kept.items()})
+            name.decode().removeprefix(begin): counts_of(
+                {of.decode(): text.decode("latin-1") for of, text in kept.items()}
+            )
             for name in self._client.scan_iter(f"{begin}*", count=1_000)
             if (kept := self._client.hgetall(name))
         }

@@ -131,11 +131,11 @@ class World(Traffic):
         pod = Pod(
             NAMESPACE,
             write.name,
-            f"pod-{self.serial}",
-            body["metadata"]["labels"],
-            (OwnerRef(ref["apiVersion"], ref["kind"], ref["name"], ref["uid"], True, True),),
             phase="Pending",
             created_ms=self.clock_ms(),
+            labels=body["metadata"]["labels"],
+            owner_refs=(OwnerRef(ref["apiVersion"], ref["kind"], ref["name"], ref["uid"], True, True),),
+            uid=f"pod-{self.serial}",
         )
         rv = self._commit("pods", write.name, pod)
         self.on_create(pod)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from oarlock.broker.values import Event
+from oarlock.broker.values import Event, without_ending
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.entries import Watched
@@ -129,7 +129,9 @@ class Projector:
         apart = None if gone else self.resource.apart(obj)
         tasks = tuple([f"{queue}:{key}" for queue, key in routes.wake])
         entries = _words(routes.index)
-        kind = routes.kind if entries == routes.index else ""  # the entry that it counts under may be left out
+        kind = routes.kind if entries == routes.index else b""  # the entry that it counts under may be left out
+        if blob is not None and kind:
+            blob = without_ending(blob, kind, obj.uid)
         return Event(obj.key, rv, obj.uid, blob, entries, _words(tasks), apart=apart, kind=kind)
 
     def _skip(self, raw: bytes, error: WireError) -> None:

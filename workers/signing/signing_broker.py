@@ -66,7 +66,7 @@ class SigningBroker:
     def _signed(self, resource: str, events: Sequence[Event]) -> list[Event]:
         sign = self._signer.sign
         return [
-            event if event.blob is None else event._replace(signature=sign(resource, event.rv, event.uid, event.blob))
+            event if event.blob is None else event._replace(signature=sign(resource, event.rv, event.uid, event.whole))
             for event in events
         ]
 

@@ -1,4 +1,4 @@
--- include: cache
+-- include: cache summary
 -- The change log of a generation, for workers that keep its mirrored objects in memory: they ask for the changes since a version.
 -- An object is mirrored while its index entries have the word 'mirror'. A version is "generation:seq". A new generation begins with
 -- an empty log.
@@ -37,7 +37,7 @@ local function changes_since(resource, gen, known)
   local full, changed, gone = of ~= gen or since < floor or since > seq, {}, {}
   local reply = {resource, gen .. ':' .. number(seq), full and 1 or 0, changed, gone}
   if not full and since == seq then return reply end
-  local objects, mirror = objects_key(resource, gen), index_key(resource, gen, 'mirror')
+  local objects, mirror, whole_value = objects_key(resource, gen), index_key(resource, gen, 'mirror'), whole_of(resource, gen)
   local ids = full and redis.call('HKEYS', mirror) or redis.call('ZRANGEBYSCORE', changes_key(resource, gen), '(' .. number(since), '+inf')
   for at_id = 1, #ids, 5000 do -- unpack fails near 8000 arguments
     local last = math.min(at_id + 4999, #ids)
@@ -46,7 +46,7 @@ local function changes_since(resource, gen, known)
     for i, value in ipairs(values) do
       local id = ids[at_id + i - 1]
       if value and (full or kept[i]) then
-        changed[#changed + 1], changed[#changed + 2] = id, value
+        changed[#changed + 1], changed[#changed + 2] = id, whole_value(value)
       elseif not full then
         gone[#gone + 1] = id
       end

@@ -1,7 +1,8 @@
 -- include: cache
 -- How many objects of each class lie under an index entry: what a claim hands over in place of the objects where counts suffice.
 -- The last word among an object's entries, "#class", says its class under the first of them. A class has a text, which is kept with the
--- count. One that begins with "+" is of objects that an owner asks for; the owner's own word "=count" says how many of these it is to
+-- count. What follows the first line of the text, and then the uid, ends the blobs of all objects of the class, which are stored without
+-- it. A class that begins with "+" is of objects that an owner asks for; the owner's own word "=count" says how many of these it is to
 -- have, and that counts suffice while it has so many.
 
 local CLASSES_MAX = 32 -- where there are more, nearly every object is a class of its own
@@ -16,6 +17,27 @@ local function without_class(entries)
 end
 
 local function first_entry(entries) return string.match(entries, '^%S+') end
+
+-- Objects as readers get them: a function from the value of one to all of it. Those of a class differ little in their second lines.
+local function whole_of(resource, gen)
+  local endings = {}
+  local function ending_in(line)
+    local _, class = without_class(line)
+    if not class then return false end
+    local text = redis.call('HGET', summary_key(resource, gen, first_entry(line) or ''), class)
+    if not text or not string.find(text, '^%d+ [+-]') then error('damaged: text of a class of ' .. resource) end
+    return string.match(text, '\n(.*)$') or false
+  end
+  return function(value)
+    local line = index_words(value)
+    local ending = endings[line]
+    if ending == nil then
+      ending = ending_in(line)
+      endings[line] = ending
+    end
+    return ending and value .. ending .. string.match(value, '^%S+ (%S*)') or value
+  end
+end
 
 -- Note that an object of a class has come (1) or gone (-1).
 local function count(changed, entries, class, by)

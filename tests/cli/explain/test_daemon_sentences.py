@@ -22,7 +22,16 @@ STATUS = DaemonSetStatus(3, 3, 0, 3, 3, 3, 0, 2)
 AGENT = DaemonSet("ns", "agent", "u", 2, None, b"{}", "new", Placement(), max_unavailable="50%", status=STATUS)
 NODES = [Node(f"n{number}", f"uid-{number}", {}) for number in (1, 2, 3)]
 PODS = [
-    Pod("ns", f"agent-{node.name}", f"p-{node.name}", {HASH_LABEL: "h2"}, (OURS,), node.name, "Running", ready=True)
+    Pod(
+        "ns",
+        f"agent-{node.name}",
+        node.name,
+        "Running",
+        ready=True,
+        labels={HASH_LABEL: "h2"},
+        owner_refs=(OURS,),
+        uid=f"p-{node.name}",
+    )
     for node in NODES
 ]
 REVISIONS = [

@@ -117,7 +117,7 @@ def kubeconfig(directory: Path, **namespaces: str) -> Path:
 
 
 def owned(name: str, kind: str, owner: str) -> Pod:
-    return Pod("shop", name, f"uid-{name}", {}, (OwnerRef("v1", kind, owner, "u", True),) if kind else ())
+    return Pod("shop", name, owner_refs=(OwnerRef("v1", kind, owner, "u", True),) if kind else (), uid=f"uid-{name}")
 
 
 @pytest.fixture(scope="module")

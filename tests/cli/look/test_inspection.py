@@ -27,11 +27,10 @@ IDLE = ReplicaSet("shop", "idle", "uid-idle", 1, 1, None, b"{}", {}, status=Repl
 POD = Pod(
     "shop",
     "idle-abcde",
-    "uid-pod",
-    {},
-    (OwnerRef("apps/v1", "ReplicaSet", "idle", "uid-idle", True),),
     "node-1",
     "Running",
+    owner_refs=(OwnerRef("apps/v1", "ReplicaSet", "idle", "uid-idle", True),),
+    uid="uid-pod",
 )
 
 

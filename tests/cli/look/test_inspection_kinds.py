@@ -42,7 +42,15 @@ NODES = (
 WEB = ReplicaSet("default", "web", "uid-rs", 1, 0, None, b"{}", {})
 MAILER = ReplicaSet("ns", "mailer", "uid-rc", 1, 6, None, b"{}", {})
 REVISION = ControllerRevision("ns", "agent-abc", "uid-rev", {HASH_LABEL: "abc"}, (REF,), 4, "digest")
-POD = Pod("ns", "agent-p", "uid-pod", {HASH_LABEL: "abc"}, (REF,), "", "Pending", pinned_node="n2")
+POD = Pod(
+    "ns",
+    "agent-p",
+    phase="Pending",
+    pinned_node="n2",
+    labels={HASH_LABEL: "abc"},
+    owner_refs=(REF,),
+    uid="uid-pod",
+)
 SHOP = Deployment(
     *("ns", "shop", "uid-shop", 2, 3, label_selector({"app": "shop"}), b'{"spec":{}}', "new", {"app": "shop"}),
     max_surge=1,

@@ -161,7 +161,13 @@ class World:
 
     def look(self) -> tuple[Pod, ...]:
         return tuple(
-            Pod("default", f"p{n}", f"p{n}", {}, (OwnerRef("apps/v1", "ReplicaSet", "", uid, True),), phase="Running")
+            Pod(
+                "default",
+                f"p{n}",
+                phase="Running",
+                owner_refs=(OwnerRef("apps/v1", "ReplicaSet", "", uid, True),),
+                uid=f"p{n}",
+            )
             for uid, live in self.live.items()
             for n in live.pods
         )

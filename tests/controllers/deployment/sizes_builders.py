@@ -79,4 +79,4 @@ def pod_of(replicaset: str, **fields: Any) -> Pod:
     """A running pod of a ReplicaSet."""
     ref = OwnerRef("apps/v1", "ReplicaSet", replicaset, f"uid-{replicaset}", True, True)
     base: dict[str, Any] = {"labels": dict(WEB), "owner_refs": (ref,), "phase": "Running"}
-    return Pod("default", f"{replicaset}-x", f"uid-{replicaset}-x", **(base | fields))
+    return Pod("default", f"{replicaset}-x", uid=f"uid-{replicaset}-x", **(base | fields))

@@ -99,6 +99,6 @@ def test_owners_that_take_the_pods(fields):
 
 
 def test_what_no_ingestor_wrote():
-    assert at_rest(rs(2), {'+r/default/{"app":"web"}': 2}) == Plan(counts=(2, 2, 2, 2))
-    assert at_rest(rs(2), {'+r/default/{"app":"web"}': 1, "+?": 1}) is None
-    assert at_rest(rs(2), {'+r/other/{"app":"web"}': 2}) is None
+    assert at_rest(rs(2), {class_of(pod("a")): 2}) == Plan(counts=(2, 2, 2, 2))
+    assert at_rest(rs(2), {class_of(pod("a")): 1, b"+?": 1}) is None
+    assert at_rest(rs(2), {class_of(pod("a", namespace="other")): 2}) is None

@@ -11,8 +11,9 @@ import redis
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
+from oarlock.broker.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Cached, ClaimLimits, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values import ClaimLimits, Finish, Idle, LoadSpec, Verdict
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import WATCHED
@@ -73,10 +74,7 @@ class Server:
 
     def cache(self, number: int, resource: str) -> dict[str, tuple[str, bytes]]:
         """Key -> (resourceVersion, blob) as it is read now."""
-        names = keys.Keys(number)
-        generation = self.admin.hget(names.of("generation"), resource) or b"0"
-        found = self.admin.hgetall(names.objects(resource, generation.decode()))
-        return {key.decode(): ((cached := Cached.parse(value)).rv, cached.blob) for key, value in found.items()}
+        return {key: (each.rv, each.blob) for key, each in Inspector(self.admin, number).objects(resource)}
 
     def mark(self, number: int, resource: str) -> str | None:
         mark = self.admin.hget(keys.Keys(number).of("watermark"), resource)

@@ -22,7 +22,7 @@ def named(i: int, app: str = "") -> dict[str, Any]:
 
 
 def selecting(process: Process, app: str) -> list[str]:
-    return process.owners.table.selecting("replicaset", Pod("x", "p", "u", {"app": app}))
+    return process.owners.table.selecting("replicaset", Pod("x", "p", labels={"app": app}, uid="u"))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from oarlock.workers.turn.blob_memo import BlobMemo
 
 
 def cached(number: int, version: int = 0) -> Cached:
-    pod = Pod("default", f"pod-{number}", f"uid-{number}", {"app": "web"}, restarts=version)
+    pod = Pod("default", f"pod-{number}", restarts=version, labels={"app": "web"}, uid=f"uid-{number}")
     return Cached(str(1_000 + version), pod.uid, encode(pod))
 
 

@@ -114,7 +114,7 @@ def test_counts_that_nobody_can_read_need_the_pods() -> None:
     """They add up, and say nothing that a process of this version has written."""
     rig = CountingRig()
     (classes,) = rig.store.state.summary.values()
-    classes["+of another version"] = classes.pop(next(iter(classes)))
+    classes[b"+of another version"] = classes.pop(next(iter(classes)))
     assert rig.turn().error == ""
     assert rig.calls == ["claim", "look", "look_apart", "finish"]
     assert len(rig.api.writes) == rig.count("create") + rig.count("status")

@@ -149,7 +149,7 @@ class Rig:
     def bare_pod(self, name: str, labels: dict[str, str], **fields: Any) -> None:
         """A pod that somebody else made."""
         self.world.serial += 1
-        made = Pod("default", name, f"pod-{self.world.serial}", labels, phase="Pending")
+        made = Pod("default", name, phase="Pending", labels=labels, uid=f"pod-{self.world.serial}")
         self.world._commit("pods", name, msgspec.structs.replace(made, **fields))
 
     def read(self, resource: str = "", events: int = 100_000) -> None:
