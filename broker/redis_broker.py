@@ -6,7 +6,7 @@ cluster, damaged data); BrokerUnreachable where Redis did not answer; BrokerFull
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -322,8 +322,9 @@ def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
         marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
     }
     further = next(spec.resources for spec in specs if spec.queue == queue)[1:]
-    now_ms, rows = reply[4], reply[5:]
-    claims = [_claim(queue, nonce, now_ms, further, *row) for row in rows]
+    now_ms, flat_endings, rows = reply[4], reply[5], reply[6:]
+    endings = dict(zip(flat_endings[::2], flat_endings[1::2], strict=True))
+    claims = [_claim(queue, nonce, now_ms, further, endings, *row) for row in rows]
     local_caches = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
     return Batch(queue, claims, watermarks, local_caches, [row[2] for row in rows])
 
@@ -333,6 +334,7 @@ def _claim(
     nonce: str,
     now_ms: int,
     further: Sequence[str],
+    endings: Mapping[bytes, bytes],
     key: bytes,
     owner: bytes,
     _waited_ms: int,
@@ -348,14 +350,14 @@ def _claim(
     """From a row of the reply of claim.lua, which may end after the counts. ``further``: resources of ``others``."""
     others = NO_OTHERS
     if further:
-        found = map(Cached.parse_all, children[1:]) if children else ([] for _ in further)
+        found = (Cached.parse_all(each, b"", endings) for each in children[1:]) if children else ([] for _ in further)
         others = dict(zip(further, found, strict=True))
     return Claim(
         queue,
         key.decode(),
         nonce,
         Cached.parse(owner, apart) if owner else None,
-        Cached.parse_all(children[0]) if children and children[0] else [],
+        Cached.parse_all(children[0], b"", endings) if children and children[0] else [],
         Expectations.parse(expectations) if expectations else None,
         min_rv.decode(),
         unsettled != b"",

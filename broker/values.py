@@ -60,12 +60,19 @@ class Cached(NamedTuple):
         return cls.parse_all((value,), apart)[0]
 
     @classmethod
-    def parse_all(cls, values: Sequence[bytes], apart: bytes = b"") -> list[Cached]:
-        """As ``parse``, for many. A claim may bring thousands, so each costs no more than the texts it is cut into."""
+    def parse_all(
+        cls, values: Sequence[bytes], apart: bytes = b"", endings: Mapping[bytes, bytes] | None = None
+    ) -> list[Cached]:
+        """As ``parse``, for many. A claim may bring thousands, so each costs no more than the texts it is cut into.
+
+        ``endings``: by index entries, what ends the blobs before their uids and was left out of them.
+        """
         found, make = [], tuple.__new__
         for value in values:
-            head, _, _, blob = value.split(b"\n", 3)
+            head, entries, _, blob = value.split(b"\n", 3)
             words = head.decode().split(" ", 2)
+            if endings and (ending := endings.get(entries)) is not None:
+                blob = b"".join((blob, ending, words[1].encode()))
             found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "", apart)))
         return found
 

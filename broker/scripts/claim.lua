@@ -11,6 +11,7 @@
 -- ARGV[8..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
 --   [resource/version/mirror ...]"
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...}, now ms,
+--           {second line of a child, what ends its blob before its uid and is left out of it, ...},
 --           {key, owner, ms it was queued, why it was queued, {"count text", ...} of the classes, in place of children and what lies apart,
 --            {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            what lies apart from the owner}, ...} where it has counts, and nothing of the last lines, they are left out
@@ -148,7 +149,7 @@ for word in string.gmatch(words, '%S+') do
     children[#children + 1] = {
       by = by, group = group_of[resource], objects = objects_key(resource, gen_of(resource)),
       set = index_key(resource, gen_of(resource), index .. '='), summary = summary_key(resource, gen_of(resource), index .. '='),
-      whole_value = whole_of(resource, gen_of(resource)),
+      resource = resource, gen = gen_of(resource),
     }
   else
     error('claim: bad word ' .. word)
@@ -270,7 +271,8 @@ local of_backlog = {}
 for i = 1, taken do
   if not entries[i][1] then of_backlog[#of_backlog + 1] = names[i] end
 end
-local reply, new_states, new_locks, new_leases, tasks, whys = {'OK', queue, marks, deltas, now}, {}, {}, {}, {}, {}
+local endings = {}
+local reply, new_states, new_locks, new_leases, tasks, whys = {'OK', queue, marks, deltas, now, endings}, {}, {}, {}, {}, {}
 local lock = 'holder=' .. holder .. ' nonce=' .. nonce .. ' since_ms=' .. number(now) .. ' why='
 local lease = number(now + lease_ms)
 for i = 1, taken do
@@ -345,6 +347,17 @@ local function timed(key, expect, expected)
   return #sets > 0 and redis.call('HGETALL', expected) or expect
 end
 
+-- The reader puts its children together: of thousands of pods, few differ in what ends them.
+local lines = {}
+local function note_ending(child, value)
+  local line = index_words(value)
+  if lines[line] == nil then
+    local ending = ending_of(child.resource, child.gen, line)
+    lines[line] = ending
+    if ending then endings[#endings + 1], endings[#endings + 2] = line, ending end
+  end
+end
+
 for i = 1, taken do
   local key = names[i]
   if min_rv[i] and waiting[i] == '' then redis.call('HDEL', min_rvs, key) end
@@ -353,19 +366,23 @@ for i = 1, taken do
   local waited_ms = id and math.max(0, now - tonumber(string.match(id, '^%d+'))) or (now - place) % SCALE
   if waited_ms ~= waited_ms then waited_ms = 0 end -- no place of ours
   if #counts[i] > 0 and not unsettled[i] and not crashes[i] then
-    reply[5 + i] = {key, owner_values[i], waited_ms, whys[i], counts[i]}
+    reply[6 + i] = {key, owner_values[i], waited_ms, whys[i], counts[i]}
   else
     local expect, found = expectations[i], {}
     if #expect > 0 then expect = timed(key, expect, expects[i]) end
     for group = 1, groups do found[group] = {} end
     for c, ids_of in ipairs(members[i]) do
-      local objects, into, whole_value = children[c].objects, found[children[c].group], children[c].whole_value
+      local child, into = children[c], found[children[c].group]
       for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
-        local values = redis.call('HMGET', objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))
-        for _, value in ipairs(values) do if value then into[#into + 1] = whole_value(value) end end
+        for _, value in ipairs(redis.call('HMGET', child.objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))) do
+          if value then
+            note_ending(child, value)
+            into[#into + 1] = value
+          end
+        end
       end
     end
-    reply[5 + i] = {
+    reply[6 + i] = {
       key, owner_values[i] or '', waited_ms, whys[i], counts[i], found, expect, waiting[i], unsettled[i] or '', tonumber(crashes[i] or 0),
       apart[i],
     }

@@ -18,24 +18,26 @@ end
 
 local function first_entry(entries) return string.match(entries, '^%S+') end
 
+-- What ends the blobs of objects with this second line, before their uids; false where nothing is left out of them.
+local function ending_of(resource, gen, line)
+  local _, class = without_class(line)
+  if not class then return false end
+  local text = redis.call('HGET', summary_key(resource, gen, first_entry(line) or ''), class)
+  if not text or not string.find(text, '^%d+ [+-]') then error('damaged: text of a class of ' .. resource) end
+  return string.match(text, '\n(.*)$') or false
+end
+
 -- Objects as readers get them: a function from the value of one to all of it. Those of a class differ little in their second lines.
 local function whole_of(resource, gen)
   local endings = {}
-  local function ending_in(line)
-    local _, class = without_class(line)
-    if not class then return false end
-    local text = redis.call('HGET', summary_key(resource, gen, first_entry(line) or ''), class)
-    if not text or not string.find(text, '^%d+ [+-]') then error('damaged: text of a class of ' .. resource) end
-    return string.match(text, '\n(.*)$') or false
-  end
   return function(value)
     local line = index_words(value)
     local ending = endings[line]
     if ending == nil then
-      ending = ending_in(line)
+      ending = ending_of(resource, gen, line)
       endings[line] = ending
     end
-    return ending and value .. ending .. string.match(value, '^%S+ (%S*)') or value
+    return ending and value .. ending .. uid_in(value) or value
   end
 end
 
