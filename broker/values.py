@@ -57,7 +57,9 @@ class Cached(NamedTuple):
     @classmethod
     def parse(cls, value: bytes, apart: bytes = b"") -> Cached:
         """From a value of the cache, "rv uid [signature]\\nindex entries\\nwake keys\\nblob"."""
-        return cls.parse_all((value,), apart)[0]
+        head, _, _, blob = value.split(b"\n", 3)
+        words = head.decode().split(" ", 2)
+        return tuple.__new__(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "", apart))
 
     @classmethod
     def parse_all(

@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 import redis
+from hiredis import pack_command
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
@@ -144,13 +145,15 @@ class _Client(redis.Redis):
         self._in_use = threading.Lock()
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        """As the parent's. Where several threads call at the same time, all but one take connections of the pool."""
+        """As the parent's. Where several threads call at the same time, all but one take connections of the pool. What
+        is sent is packed at once: the parent looks at each argument before.
+        """
         if args[0] != "EVALSHA" or not self._in_use.acquire(blocking=False):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         try:
             connection = self._ready_connection()
             try:
-                connection.send_command(*args, check_health=False)
+                connection.send_packed_command((pack_command(args),), check_health=False)
                 return connection.read_response()
             except ResponseError:
                 raise  # an answer like any other

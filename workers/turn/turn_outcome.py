@@ -157,8 +157,10 @@ class TurnOutcome:
             if due_ms is not None:
                 changes += (Change.again(max(due_ms, self.least_wait_ms)),)
             return Finish(claim.queue, claim.key, claim.nonce, verdict, self.least_wait_ms or None, changes, did)
-        waits_ms = [ms for ms in (self.again_ms, due_ms) if ms is not None]
-        return Finish(claim.queue, claim.key, claim.nonce, verdict, min(waits_ms, default=None), changes, did)
+        wait_ms = self.again_ms
+        if due_ms is not None and (wait_ms is None or due_ms < wait_ms):
+            wait_ms = due_ms
+        return Finish(claim.queue, claim.key, claim.nonce, verdict, wait_ms, changes, did)
 
     def _said_change(self) -> tuple[Change, ...]:
         if self.open and self.said != self._said_before:

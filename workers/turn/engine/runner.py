@@ -295,8 +295,9 @@ class TurnRunner:
         failures = self._engine.finish([turn.finish for turn in ended])
         for turn, in_a_row in zip(ended, failures, strict=True):
             self._counts.finished(turn.finish, turn.failure is not None, in_a_row)
-            verdict = turn.finish.verdict.value if in_a_row >= 0 else "lost"
-            turn.trace.ended(verdict, turn.finish.did, str(turn.failure or ""))
+            if turn.trace is not UNTRACED:
+                verdict = turn.finish.verdict.value if in_a_row >= 0 else "lost"
+                turn.trace.ended(verdict, turn.finish.did, str(turn.failure or ""))
             self._untold.append((turn, in_a_row))
 
     def _tell(self) -> None:
