@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -36,7 +36,6 @@ class ScriptFolder:
     def __init__(self, folder: Traversable) -> None:
         self._folder = folder
         self.source = cache(self.source)  # type: ignore[method-assign]
-        self.joined = cache(self.joined)  # type: ignore[method-assign]
 
     def source(self, name: str) -> str:
         """The file as written. ``name`` is e.g. "claim" or "lib/queue"."""
@@ -59,6 +58,7 @@ class ScriptFolder:
         return _called(text if with_comments else re.sub(r"(?m)^\s*--.*\n", "", text))
 
 
+@lru_cache(64)
 def _called(text: str) -> str:
     """Without the functions that nothing names. Lua makes all functions of a script anew each time it is run."""
     named = Counter(re.findall(r"\w+", text))
