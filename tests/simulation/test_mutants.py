@@ -116,7 +116,7 @@ NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
 
 MUTANTS: dict[str, Mutant] = {
     "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),)),
-    "finish takes any nonce": Mutant((("finish", "if nonce == plan.nonce", "if holder"),), first=150),
+    "finish takes any nonce": Mutant((("finish", "if found ~= nonce then", "if not found then"),), first=150),
     "release does not requeue": Mutant(
         (
             ("release", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),
