@@ -72,7 +72,7 @@ class Pod(Named, frozen=True):
     """A pod. `node_name` is empty while unassigned; `ready_since_ms` is set only while `ready`.
 
     The last three fields end the blob. The cache keeps that end once for many pods, the uid aside (see
-    pods/classes.py). New fields go before them.
+    pods/classes.py). New fields go before them, and change the protocol (broker/keys.py).
 
     `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
     containers. `pinned_node`, kept only while unassigned: the one node that the required node affinity names

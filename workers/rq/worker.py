@@ -40,7 +40,7 @@ log = logging.getLogger("oarlock.worker")
 WAIT_S = 1.0
 LIMITED_S = 0.1
 """How long a worker waits while the rates of controllers let no key go. A token of another queue ends it earlier."""
-QUICK_TURN_MS = 0.5
+QUICK_TURN_MS = 0.25
 """What a turn takes that finds nothing to do, with room to spare; one request to the API takes longer."""
 DRAIN_PAUSE_S = 0.15
 

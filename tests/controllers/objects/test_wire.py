@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oarlock.broker.keys import PROTOCOL
 from oarlock.controllers.daemonset.wire import daemonset_from_json
 from oarlock.controllers.history.wire import revision_from_json
 from oarlock.controllers.objects.codec import (
@@ -17,7 +18,7 @@ from oarlock.controllers.objects.codec import (
     decode_revision,
     encode,
 )
-from oarlock.controllers.objects.model import Condition, LabelSelector, OwnerRef, ReplicaSetStatus, Requirement
+from oarlock.controllers.objects.model import Condition, LabelSelector, OwnerRef, Pod, ReplicaSetStatus, Requirement
 from oarlock.controllers.objects.wire import (
     WireError,
     pod_from_json,
@@ -324,13 +325,19 @@ def test_blobs_of_an_older_process_can_be_read():
     """Fields are added at the end with a default, so a shorter blob is complete."""
     import msgspec
 
-    short = msgspec.msgpack.encode(["default", "a", "u", {}])
-    assert decode_pod(short).phase == ""
-    assert decode_pod(short).pinned_node == ""
     assert decode_node(msgspec.msgpack.encode(["n", "u", {}])) == Node("n", "u", {}, ())
     assert decode_revision(msgspec.msgpack.encode(["default", "a", "u", {}])).digest == ""
     daemonset = ["default", "a", "u", 1, None, b"{}", "digest", []]
     assert decode_daemonset(msgspec.msgpack.encode(daemonset)).placement.terms is None
+
+
+def test_the_form_of_a_pods_blob_is_that_of_the_protocol():
+    """It ends with what pods have in common, so it cannot grow at its end: processes of two forms must not meet."""
+    fields = (
+        *("namespace", "name", "node_name", "phase", "created_ms", "deleting_ms", "ready", "ready_since_ms"),
+        *("restarts", "sidecar_restarts", "deletion_cost", "pinned_node", "hangs", "labels", "owner_refs", "uid"),
+    )
+    assert (PROTOCOL, Pod.__struct_fields__) == (4, fields), "raise PROTOCOL in broker/keys.py with the form"
 
 
 def test_blobs_of_a_newer_process_can_be_read():

@@ -154,17 +154,17 @@ def test_a_batch_is_ended_in_one_call(run: Callable[..., KeyWorker]) -> None:
 
 
 def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., KeyWorker]) -> None:
-    """Only after a full batch of quick turns: 8 keys, then 32, then 8 again as soon as a turn asked the API."""
+    """Only after a full batch of quick turns: 8 keys, then 64, then 8 again as soon as a turn asked the API."""
     clock = ManualClock()
 
     def asking(claim: Claim) -> Finish:
         clock.advance(17)
         return ok(claim)
 
-    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 32, 32)]
-    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/31": asking})
+    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 64, 64)]
+    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/63": asking})
     run(engine, clock)
-    assert engine.asked_for == [8, 32, 8, 8, 32, 8], "the second full batch of 32 held a turn of 17 ms"
+    assert engine.asked_for == [8, 64, 8, 8, 64, 8], "the second full batch of 64 held a turn of 17 ms"
 
 
 def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., KeyWorker]) -> None:
