@@ -204,9 +204,7 @@ def test_a_process_that_is_just_being_started_is_killed_too(tmp_path: Path, monk
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # other tests may have set another
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # other tests may have set another
     try:
         with pytest.raises(KeyboardInterrupt):
             run("waiting", ["/bin/sleep", "600"], tmp_path / "log")
