@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes, summary
-from oarlock.broker.memory.limits import turn_begins
-from oarlock.broker.memory.pauses import hold_back
-from oarlock.broker.memory.scopes import number_in
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, WAITER_MS, EpochState, Lock, QueueState, Stored, is_open, timed
-from oarlock.broker.memory.strides import advance, in_order
+from oarlock.broker.memory.steering.limits import turn_begins
+from oarlock.broker.memory.steering.pauses import hold_back
+from oarlock.broker.memory.steering.scopes import number_in
+from oarlock.broker.memory.steering.strides import advance, in_order
 from oarlock.broker.pauses import ALL
 from oarlock.broker.values import (
     COUNTS,

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from oarlock.broker.budget import BudgetLimits, Lent, Report
-from oarlock.broker.memory import announce, budget, cache, claim, drains, finish, leases, limits, pauses
+from oarlock.broker.memory import announce, budget, cache, claim, finish, leases
 from oarlock.broker.memory.state import EpochState
+from oarlock.broker.memory.steering import drains, limits, pauses
 from oarlock.broker.values import (
     PAGE,
     Batch,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from oarlock.broker.expectations import BACK_OFF, NOTES
 from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.memory.lanes import first_why, lane_of_why, with_trigger
-from oarlock.broker.memory.scopes import weight_of
+from oarlock.broker.memory.steering.scopes import weight_of
 from oarlock.broker.values import Cached, ending_of
 
 EXPECTATIONS_TTL_MS = 300_000

@@ -8,7 +8,7 @@ local function head(value)
   return rv, uid, string.sub(value, stop + 1, stop2 - 1), string.sub(value, stop2 + 1, stop3 - 1), stop3
 end
 
--- A claim reads these three of every owner. A pattern would go through the text byte by byte.
+-- A claim reads these two of every owner. A pattern would go through the text byte by byte.
 
 local function uid_in(value)
   local blank, last = string.find(value, ' ', 1, true), string.find(value, '\n', 1, true)

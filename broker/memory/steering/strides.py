@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oarlock.broker.memory.scopes import weight_in
 from oarlock.broker.memory.state import EpochState
+from oarlock.broker.memory.steering.scopes import weight_in
 from oarlock.broker.values import LoadSpec
 
 WEIGHT = "weight queue "

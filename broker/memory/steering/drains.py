@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oarlock.broker.memory.pauses import audit
 from oarlock.broker.memory.state import EpochState
+from oarlock.broker.memory.steering.pauses import audit
 
 SILENT_MS = 86_400_000
 

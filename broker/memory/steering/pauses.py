@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from oarlock.broker.memory.limits import Beginning, limit_changed, may_begin, waits_in_line
 from oarlock.broker.memory.state import EpochState
+from oarlock.broker.memory.steering.limits import Beginning, limit_changed, may_begin, waits_in_line
 from oarlock.broker.pauses import SCOPES_MAX, scopes_over
 
 AUDIT_MAX = 1_000

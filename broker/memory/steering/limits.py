@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import MutableMapping
 
-from oarlock.broker.memory.scopes import number_in
 from oarlock.broker.memory.state import EpochState, namespace_of, split
+from oarlock.broker.memory.steering.scopes import number_in
 
 LATE_MS = 200
 LOOK_MS = 20

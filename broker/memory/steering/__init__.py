@@ -1,0 +1,1 @@
+"""What people ask for, in the twin: pauses, rates, weights and drains."""
