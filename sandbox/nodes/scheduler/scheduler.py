@@ -1,6 +1,7 @@
 """The scheduler: gives pods without a node to the least loaded node that may take them. Pure: no I/O, no clock.
 
-A pod whose affinity names its node costs the same however many nodes there are: only that node is looked at, and
+Of a large cluster it looks at a part for each pod, the next part for the next one, as upstream does
+(numFeasibleNodesToFind in pkg/scheduler/schedule_one.go). A pod whose affinity names its node costs the same however many nodes there are: only that node is looked at, and
 while none takes it, only changes of that node wake it.
 
 What counts: nodeSelector, required node affinity, taints, cordons, the number of pods a node may hold, and
@@ -30,6 +31,7 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 FULL: Final = "Too many pods"
 _ENDED: Final = ("Succeeded", "Failed")
 _ANSWERS_MAX: Final = 512  # distinct demands remembered between two changes of nodes
+_LOOKED_AT_MAX: Final = 100  # nodes with room, for one pod
 
 
 @dataclass(slots=True)
@@ -72,6 +74,7 @@ class Scheduler:
         self._waiting: dict[str, Obj] = {}  # uid -> pod, in order of arrival
         self._parked = Parked()
         self._answers: dict[bytes, _Answer] = {}
+        self._begin = 0  # where the next look at many nodes begins
 
     @property
     def waiting(self) -> int:
@@ -173,11 +176,19 @@ class Scheduler:
         self._waiting.update(self._parked.take(node))
 
     def _emptiest(self, names: list[str]) -> str | None:
-        best, best_pods = None, -1
-        for name in names:
+        best, best_pods, found = None, -1, 0
+        begin = self._begin % len(names) if len(names) > _LOOKED_AT_MAX else 0
+        for at in range(begin, begin + len(names)):
+            name = names[at % len(names)]
+            self._begin += 1
             pods = self._pods_on.get(name, 0)
-            if pods < self._nodes[name].pods_max and (best is None or pods < best_pods):
+            if pods >= self._nodes[name].pods_max:
+                continue
+            if best is None or pods < best_pods:
                 best, best_pods = name, pods
+            found += 1
+            if found == _LOOKED_AT_MAX:
+                break
         return best
 
     def _answer(self, spec: Obj) -> _Answer:

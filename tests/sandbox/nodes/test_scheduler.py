@@ -59,6 +59,21 @@ def test_many_are_spread_evenly() -> None:
     assert Counter(placed(decisions).values()) == {f"n{i}": 20 for i in range(5)}
 
 
+def test_many_nodes_are_filled_evenly_though_a_pod_is_shown_a_part_of_them() -> None:
+    s = scheduler(*(node(f"n{i}", pods=4) for i in range(350)))
+    for entry in (pod(f"p{i}") for i in range(1_050)):
+        s.pod_changed(entry)
+    bindings = [binding for _ in range(3) for binding in s.schedule(0.0).bindings]
+    counts = Counter(where for _, where in bindings)
+    assert (len(counts), sum(counts.values()), set(counts.values())) == (350, 1_050, {3})
+
+
+def test_the_only_one_of_many_nodes_that_has_room_is_found() -> None:
+    s = scheduler(*(node(f"n{i}", pods=int(i == 250)) for i in range(300)))
+    assert placed(put(s, pod("p"))) == {"p": "n250"}
+    assert "300 Too many pods" in told(put(s, pod("q")))["q"]
+
+
 def test_in_order_of_arrival_and_so_many_at_a_time() -> None:
     s = scheduler(node("a"))
     for i in range(10):
