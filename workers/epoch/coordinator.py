@@ -183,8 +183,10 @@ class EpochCoordinator:
         match step.move:
             case Move.JOIN:
                 self._join(seen, now_ms)
+                self._keep_pauses(now_ms)  # here too: a short Lease is read before the next look at Redis is due
                 # Any member that sees it unrenewed for most of the time between two reads renews it for all.
-                if lease is not None and lease.phase == OPEN and view.unchanged_ms >= lease_ms * 2 // 5:
+                stale = lease is not None and lease.phase == OPEN and view.unchanged_ms >= lease_ms * 2 // 5
+                if lease is not None and stale and not self._watch.busy:
                     self._renew(lease, RENEW, now_ms)
             case Move.BOOTSTRAP:
                 self._begin(step, seen, now_ms)

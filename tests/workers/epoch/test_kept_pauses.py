@@ -7,15 +7,16 @@ from oarlock.broker.pauses import digest, packed
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.workers.epoch.fleet_lease import FleetLease
 from oarlock.workers.epoch.kept_pauses import restore
+from oarlock.workers.process.settings import Settings
 from tests.broker.broker_cases import TEST_CLOCK
 from tests.workers.ingest.ingest_api import REPLICASETS, replicaset_json
-from tests.workers.ingest.ingest_rig import Rig
+from tests.workers.ingest.ingest_rig import SETTINGS, Rig
 
 
-def opened(rig: Rig, *names: str) -> Rig:
+def opened(rig: Rig, *names: str, settings: Settings = SETTINGS) -> Rig:
     rig.api.put(REPLICASETS, replicaset_json("x", "web", "rs1", labels={"app": "a"}))
     for name in names:
-        rig.start(name)
+        rig.start(name, settings=settings)
     rig.open()
     return rig
 
@@ -51,6 +52,16 @@ def test_a_pause_is_in_the_lease_soon_and_redis_says_so(rig: Rig) -> None:
     pass_time(rig)
     assert (lease(rig).pauses, kept(rig)) == ("", digest({}))
     assert "oarlock.io/pauses" not in rig.lease.held.spec.annotations  # type: ignore[union-attr]
+
+
+def test_a_lease_that_is_read_more_often_than_redis_is_looked_at_has_it_too(rig: Rig) -> None:
+    short = Settings(lease_ms=1_500, renew_every_ms=400, request_timeout_ms=700)
+    opened(rig, "a", settings=short)
+    broker(rig).steer("pause", "namespace x", "by=me it burns")
+    pass_time(rig)
+    pauses = broker(rig).pauses()
+    assert lease(rig).pauses == packed(pauses) != ""
+    assert kept(rig) == digest(pauses)
 
 
 def test_what_another_ingestor_told_redis_late_does_not_stay(rig: Rig) -> None:
