@@ -73,7 +73,7 @@ evidence: $(READY) ## the next SLICES=1 campaigns of 300 kills each, kept for do
 planted: $(READY) ## faults planted in a running fleet, each named by the commands and the page of docs/troubleshoot.md; FLAGS="--only quota"
 	@$(BIN)/python -m tests.planted $(FLAGS)
 
-bench: $(READY) ## NAME=queue|pods|converge|failover|daemonset|nodes|fixture|blocking|budget|webhook|keyed_queue|look|fair|board|history|large|scale|ingest|desired|operators|operators.kills|peers|scale_out|versus_kcm|picture; the last line is one JSON object
+bench: $(READY) ## NAME=queue|pods|converge|failover|daemonset|nodes|fixture|blocking|budget|latency|webhook|keyed_queue|look|fair|board|history|large|scale|ingest|desired|operators|operators.kills|peers|scale_out|versus_kcm|picture; the last line is one JSON object
 	@$(BIN)/python -m benchmarks.$(or $(NAME),queue) $(FLAGS)
 
 release: $(READY) ## wheel, source archive, SBOM, audit and checksums into dist/; AUDIT=no leaves the audit out

@@ -1,8 +1,8 @@
 """The scheduler: gives pods without a node to the least loaded node that may take them. Pure: no I/O, no clock.
 
 Of a large cluster it looks at a part for each pod, the next part for the next one, as upstream does
-(numFeasibleNodesToFind in pkg/scheduler/schedule_one.go). A pod whose affinity names its node costs the same however many nodes there are: only that node is looked at, and
-while none takes it, only changes of that node wake it.
+(numFeasibleNodesToFind in pkg/scheduler/schedule_one.go). A pod whose affinity names its node costs the same however
+many nodes there are: only that node is looked at, and while none takes it, only changes of that node wake it.
 
 What counts: nodeSelector, required node affinity, taints, cordons, the number of pods a node may hold, and
 scheduling gates. What does not: compute resources, volumes, ports, pod affinity, topology spread, preferences

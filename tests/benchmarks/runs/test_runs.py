@@ -86,6 +86,12 @@ def test_webhook() -> None:
     assert facts["ratio"] > 0
 
 
+def test_latency() -> None:
+    facts = run("latency", "--owners", "5")
+    assert set(facts) == documented("latency")
+    assert 0 < facts["own_p50_ms_1"] <= facts["own_p99_ms_1"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="makes network namespaces")
 def test_scale_out() -> None:
     facts = run(
