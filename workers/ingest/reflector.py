@@ -22,7 +22,7 @@ from oarlock.workers.ingest.applier import Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
-from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, Unlisted
+from oarlock.workers.ingest.relist import ApiWentBack, Beside, Listed, Relist, Unlisted, at_once
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import decoded
@@ -53,7 +53,9 @@ class ReflectorState(StrEnum):
 
 
 class Reflector:
-    """One resource in one process. ``nonce`` names staged lists, ``random`` gives retries their jitter."""
+    """One resource in one process. ``nonce`` names staged lists, ``random`` gives retries their jitter. ``beside``:
+    where pages of a list are staged while the next one is prepared.
+    """
 
     def __init__(
         self,
@@ -65,9 +67,10 @@ class Reflector:
         random: random.Random,
         detector: UpstreamDetector | None = None,
         tracer: Tracer | None = None,
+        beside: Beside = at_once,
     ) -> None:
         self.resource, self.name, self.lister_watcher = resource, resource.resource, lister_watcher
-        self._owners, self._nonce, self._random = owners, nonce, random
+        self._owners, self._nonce, self._random, self._beside = owners, nonce, random, beside
         self.projector = Projector(resource, owners, detector)
         self.applier = Applier(self.projector, owners, tracer)
         self._broker: Broker | None = None
@@ -178,7 +181,7 @@ class Reflector:
         if not may_list:
             return self._wait(now_ms, ASK_AGAIN_MS)
         pages = self.lister_watcher.pages(PAGE_LIMIT)
-        self._relist = Relist(self.projector, broker, pages, self._nonce, mark or "")
+        self._relist = Relist(self.projector, broker, pages, self._nonce, mark or "", self._beside)
         self.state = ReflectorState.LISTING
         return 0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from oarlock.broker.protocol import Broker
@@ -22,6 +22,15 @@ OBJECTS_AT_ONCE = 200
 BEFORE_ALL = "1"
 """A resourceVersion before that of any object: where a watch begins of a kind that was never there."""
 BYTES_AT_ONCE = 1 << 20
+Beside = Callable[[Callable[[], bool]], "Future[bool]"]
+"""Runs a call of the broker, on another thread perhaps."""
+
+
+def at_once(call: Callable[[], bool]) -> Future[bool]:
+    """On this thread."""
+    done: Future[bool] = Future()
+    done.set_result(call())
+    return done
 
 
 class ApiWentBack(Exception):
@@ -47,7 +56,7 @@ class Unlisted:
 
 
 class Relist:
-    """One attempt. ``step`` makes at most one call to the broker; repeating a step that got no answer is harmless.
+    """One attempt. While a page is staged, the next one is prepared. Repeating a step that got no answer is harmless.
 
     ``not_before``: a resourceVersion that existed before the list was asked for, or "". ``nonce`` gives generations.
     """
@@ -59,12 +68,17 @@ class Relist:
         pages: Stream[Page],
         nonce: Callable[[], str],
         not_before: str,
+        beside: Beside = at_once,
     ) -> None:
-        self._projector, self._broker, self._pages = projector, broker, pages
+        self._projector, self._broker, self._pages, self._beside = projector, broker, pages, beside
         self._resource = projector.resource.resource
         self._nonce, self._not_before = nonce, not_before
         self._generation = nonce()
-        self._chunks: deque[list[Event]] = deque()
+        self._chunks: list[list[Event]] = []
+        """Of the page that was read last, if it is not being staged yet."""
+        self._going: list[list[Event]] = []
+        self._gone: Future[bool] | None = None
+        """Of the page that is being staged, and whether it is."""
         self._staged = False
         self._last: Page | None = None
         self._kept_ms: int | None = None
@@ -77,16 +91,24 @@ class Relist:
     def step(self, now_ms: int) -> tuple[Listed | Unlisted | None, bool]:
         """(the outcome, once there is one; whether something was done). Raises ApiWentBack."""
         if self._abandoned:
+            self._await_stage()
             self._broker.stage(self._resource, self._abandoned, [], lock_ms=1)
             self._abandoned, self._free_at_ms = "", now_ms + OWN_LOCK_GONE_MS
         if now_ms < self._free_at_ms:
             return None, False
+        if self._gone is not None:
+            page = next(iter(self._pages.take(1)), None) if not self._chunks and self._last is None else None
+            if page is None:
+                return self._after_stage(now_ms), True
+            self._open(page)
+            return None, True
         if self._chunks:
-            return self._stage(self._chunks[0], now_ms), True
+            self._begin_stage()
+            return None, True
         if self._last is not None and self._staged:
             return self._commit(self._last), True
         if self._last is not None:
-            return self._stage([], now_ms), True  # an empty list is staged, too: committing needs the lock
+            return self._stage_nothing(now_ms), True  # an empty list is staged, too: committing needs the lock
         page = next(iter(self._pages.take(1)), None)
         if page is not None:
             self._open(page)
@@ -101,7 +123,7 @@ class Relist:
         if end is not None:
             return Unlisted(end.text if end.ending is not Ending.CLOSED else "the list broke off"), True
         if self._kept_ms is not None and now_ms - self._kept_ms >= KEEP_LOCK_MS:
-            return self._stage([], now_ms), True
+            return self._stage_nothing(now_ms), True
         return None, False
 
     def close(self) -> None:
@@ -112,7 +134,7 @@ class Relist:
         if newer(self._not_before, page.rv):
             raise ApiWentBack(self._resource, page.rv, self._not_before)
         if page.first and (self._staged or self.objects):  # the snapshot of the earlier pages is gone
-            self._abandoned = self._generation if self._staged else ""
+            self._abandoned = self._generation if self._staged or self._gone is not None else ""
             self._generation, self._staged, self.objects = self._nonce(), False, 0
             self._chunks.clear()
         events = self._projector.listed(page.items)
@@ -130,13 +152,47 @@ class Relist:
         if page.last:
             self._last = page
 
-    def _stage(self, events: list[Event], now_ms: int) -> Unlisted | None:
-        if not self._broker.stage(self._resource, self._generation, events, lock_ms=STAGING_LOCK_MS):
+    def _begin_stage(self) -> None:
+        """The whole page, in calls that keep nobody else waiting for long."""
+        self._going, self._chunks = self._chunks, []
+        chunks, generation = self._going, self._generation
+
+        def stage() -> bool:
+            return all(self._broker.stage(self._resource, generation, each, lock_ms=STAGING_LOCK_MS) for each in chunks)
+
+        try:
+            self._gone = self._beside(stage)
+        except BaseException:
+            self._going, self._chunks = [], self._going
+            raise
+
+    def _after_stage(self, now_ms: int) -> Unlisted | None:
+        """Wait until the page is staged. If it has no answer, it is staged again."""
+        assert self._gone is not None
+        gone, going, self._gone, self._going = self._gone, self._going, None, []
+        try:
+            staged = gone.result()
+        except BaseException:
+            self._chunks = going + self._chunks
+            raise
+        return self._kept(staged, now_ms)
+
+    def _stage_nothing(self, now_ms: int) -> Unlisted | None:
+        """Keep the lock."""
+        staged = self._broker.stage(self._resource, self._generation, [], lock_ms=STAGING_LOCK_MS)
+        return self._kept(staged, now_ms)
+
+    def _kept(self, staged: bool, now_ms: int) -> Unlisted | None:
+        if not staged:
             return Unlisted("another ingestor stages it", busy=True)
         self._staged, self._kept_ms = True, now_ms
-        if self._chunks and events is self._chunks[0]:
-            self._chunks.popleft()
         return None
+
+    def _await_stage(self) -> None:
+        """Of a generation that is given up: nothing of it may come later, and it does not matter what came of it."""
+        gone, self._gone, self._going = self._gone, None, []
+        if gone is not None:
+            gone.exception()
 
     def _commit(self, last: Page) -> Listed | Unlisted:
         result = self._broker.commit_list(self._resource, self._generation, last.rv)

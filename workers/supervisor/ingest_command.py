@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
@@ -122,6 +123,7 @@ class IngestProcess:
         self._tracer = open_tracer("ingestor", settings)
         owners = KnownOwners()
         detector = UpstreamDetector(self._clock.wall_ms, kinds_of(enabled_queues(settings.controllers)))
+        self._stager = ThreadPoolExecutor(1, "stager")
         self.reflectors = [
             Reflector(
                 resource,
@@ -131,6 +133,7 @@ class IngestProcess:
                 random=random.Random(),
                 detector=detector if resource.adoptable else None,
                 tracer=self._tracer,
+                beside=self._stager.submit,
             )
             for resource in WATCHED.values()
         ]
@@ -233,6 +236,7 @@ class IngestProcess:
         except TimeoutError:
             log.warning(line("closing took too long"))
         self._io.close()
+        self._stager.shutdown(wait=False, cancel_futures=True)
         self._redis.close()
         self._tracer.close()
 
