@@ -60,7 +60,7 @@ class Pages:
 
 
 class Recorded(MemoryBroker):
-    """The twin on a clock that goes on, and the calls it has had. ``unanswered``: so many of the next stagings come to nothing."""
+    """The twin on a clock that goes on, and its calls. ``unanswered``: so many of the next stagings come to nothing."""
 
     def __init__(self) -> None:
         ticks = itertools.count(5, 10)
