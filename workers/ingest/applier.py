@@ -58,6 +58,8 @@ class Applier:
         self._rested = False
         """Whether the events in ``_raw`` came before the last rest: no more are taken until they are applied."""
         self.position = self.mark = self.gap_at = ""
+        self.emptied = False
+        """Whether the last step took all that was there, and applied it."""
 
     def start(self, rv: str) -> None:
         """Go on from a watermark."""
@@ -77,10 +79,14 @@ class Applier:
 
         Raises EpochOver, BrokerUnreachable and OutOfOrder.
         """
+        self.emptied = False
         if self._batch is None:
             if not self._rested:
                 self._taken_ns = self._taken_ns if self._raw else self._tracer.now_ns()
-                self._raw.extend(stream.take(BATCH_EVENTS - len(self._raw)))
+                room = BATCH_EVENTS - len(self._raw)
+                taken = stream.take(room)
+                self._raw.extend(taken)
+                self.emptied = len(taken) < room
                 # Rest before decoding: what the other ingestor applies meanwhile need not be decoded here.
                 if self._raw and self._skips >= SKIPS_BEFORE_REST:
                     self._rested = True
@@ -94,6 +100,7 @@ class Applier:
         batch, taken = self._projector.batch(self._raw, self.position, self.mark, BATCH_BYTES)
         for _ in range(taken):
             self._raw.popleft()
+        self.emptied = self.emptied and not self._raw
         return batch
 
     def _apply(self, broker: Broker, batch: EventBatch) -> Applied:

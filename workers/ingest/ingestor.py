@@ -162,6 +162,8 @@ class Ingestor:
             self._owners.settle(broker, [each for each in WATCHED.values() if each.adoptable])
         may_list = coordinator.may_list(now_ms)
         due_ms = min([due_ms, *[reflector.step(now_ms, may_list) for reflector in self._reflectors]])
+        if self._owners.in_doubt:
+            due_ms = 0
         if self._guard is not None:
             self._guard.step(broker, coordinator.paused, now_ms)  # before the next round may open the epoch
         if self._acts is not None and coordinator.phase == OPEN:

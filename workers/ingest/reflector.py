@@ -252,6 +252,7 @@ class Reflector:
         match applied:
             case Applied.DONE:
                 self._failures, self._complained, self._heard, self._deaf_watches = 0, ("", ""), True, 0
+                return CHECK_EVERY_MS if self.applier.emptied and self._stream.end() is None else 0
             case Applied.NOTHING:
                 end = self._stream.end()
                 return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)

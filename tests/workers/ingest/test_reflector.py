@@ -15,7 +15,7 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.applier import BATCH_EVENTS
 from oarlock.workers.ingest.lister_watcher import End, Ending
-from oarlock.workers.ingest.reflector import REST_MS, ReflectorState
+from oarlock.workers.ingest.reflector import CHECK_EVERY_MS, REST_MS, ReflectorState
 from oarlock.workers.ingest.relist import STAGING_LOCK_MS
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import Process, Rig
@@ -85,6 +85,20 @@ def test_a_batch_has_at_most_two_hundred_events(opened: Rig) -> None:
     sizes = [len(args[3]) for name, args in calls if name == "ingest"]  # type: ignore[arg-type]
     assert sizes == [BATCH_EVENTS, 50]
     assert opened.check_cache() == 2
+
+
+def test_a_step_that_left_nothing_asks_for_no_other(opened: Rig) -> None:
+    process = opened.processes[0]
+    reflector = process.reflectors[PODS]
+    for i in range(BATCH_EVENTS + 5):
+        opened.api.put(PODS, owned(i % 5, restarts=i + 1))
+    process.catch_up()
+    now_ms = opened.clock.mono_ms()
+    assert [reflector.step(now_ms, True) for _ in range(3)] == [0, CHECK_EVERY_MS, CHECK_EVERY_MS]
+    opened.api.put(PODS, owned(0, restarts=900))
+    process.catch_up()
+    process.sources[PODS].cut(End(Ending.CLOSED))
+    assert reflector.step(now_ms, True) == 0, "the watch has ended, and nobody will say so again"
 
 
 def test_a_batch_of_large_objects_is_cut_by_bytes(opened: Rig) -> None:
