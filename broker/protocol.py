@@ -1,7 +1,7 @@
 """What every broker does: ``RedisBroker``; ``MemoryBroker``, its in-memory twin; and the signing broker around either.
 
-Every method is one atomic step. Each may raise EpochOver or BrokerUnreachable, and those that store more may raise
-BrokerFull. ``RedisBroker`` says what each is for; one suite of tests runs over it and the twin.
+Every method is one atomic step, ``finish_and_claim`` two. Each may raise EpochOver or BrokerUnreachable, and those that
+store more may raise BrokerFull. ``RedisBroker`` says what each is for; one suite of tests runs over it and the twin.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from oarlock.broker.values import (
     Batch,
     Cached,
     Claim,
+    Claimed,
     ClaimLimits,
     Entry,
     Event,
@@ -45,6 +46,9 @@ class Broker(Protocol):
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]: ...
     def finish(self, turns: Sequence[Finish]) -> list[int]: ...
+    def finish_and_claim(
+        self, turns: Sequence[Finish], holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
+    ) -> tuple[list[int], Claimed]: ...
     def release(self, holder: str, *, blamed: str = "", ended: str = "") -> list[str]: ...
     def reclaim(self, limit: int = 200) -> list[str]: ...
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]: ...

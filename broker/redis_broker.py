@@ -1,4 +1,4 @@
-"""The broker on Redis: each method is one script and one round trip.
+"""The broker on Redis: each method is one script and one round trip, ``finish_and_claim`` two scripts.
 
 Raises EpochOver where the epoch is over, or may be (STALE, NOSCRIPT, READONLY, another server, keys that move in a
 cluster, damaged data); BrokerUnreachable where Redis did not answer; BrokerFull where Redis has no memory left to grow.
@@ -24,6 +24,7 @@ from oarlock.broker.values import (
     Batch,
     Cached,
     Claim,
+    Claimed,
     ClaimLimits,
     ClaimLost,
     Delta,
@@ -97,8 +98,9 @@ class RedisBroker(ScriptRunner):
 
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         """Take keys of the first queue that has any. ``nonce`` is new for each call."""
-        sizes = limits.lease_ms, limits.drain_ms, limits.keys_max, limits.bytes_max
-        reply = self._run("claim", holder, nonce, *sizes, limits.beside_text, *(spec.text for spec in specs))
+        return self._claimed(self._run("claim", *_claim_args(holder, nonce, specs, limits)), specs, nonce)
+
+    def _claimed(self, reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch | Idle:
         if reply[0] != b"OK":
             return Idle(reply[0].decode())
         with self._reading("claim"):
@@ -121,13 +123,17 @@ class RedisBroker(ScriptRunner):
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
         """End turns. For each: failed turns in a row, or -1 where the claim was no longer ours."""
-        flat: list[str | int] = [len(turns)]
-        for turn in turns:
-            delay = "" if turn.delay_ms is None else turn.delay_ms
-            flat += (turn.queue, turn.key, turn.nonce, turn.verdict.value, delay, turn.did, len(turn.changes))
-            for change in turn.changes:
-                flat += change
-        return [int(each) for each in self._run("finish", *flat)[1:]]
+        return _failures(self._run("finish", *_finish_args(turns)))
+
+    def finish_and_claim(
+        self, turns: Sequence[Finish], holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
+    ) -> tuple[list[int], Claimed]:
+        """``finish``, and then ``claim``, in one round trip. Where ``finish`` raises, keys may have been taken all the
+        same.
+        """
+        calls = ("finish", _finish_args(turns)), ("claim", _claim_args(holder, nonce, specs, limits))
+        reply, claimed = self._run_both(*calls)
+        return _failures(reply), lambda: self._claimed(claimed(), specs, nonce)
 
     def release(self, holder: str, *, blamed: str = "", ended: str = "") -> list[str]:
         """Give back all keys of a dead or leaving holder. ``blamed``: "queue:key" that killed it; ``ended``: how it
@@ -295,6 +301,25 @@ class RedisBroker(ScriptRunner):
         if mark is not None and not mark.isdigit():
             raise self._damaged("watermark", "it is no resourceVersion")
         return mark.decode() if mark is not None else None
+
+
+def _claim_args(holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> tuple[str | int, ...]:
+    sizes = limits.lease_ms, limits.drain_ms, limits.keys_max, limits.bytes_max
+    return (holder, nonce, *sizes, limits.beside_text, *(spec.text for spec in specs))
+
+
+def _finish_args(turns: Sequence[Finish]) -> list[str | int]:
+    flat: list[str | int] = [len(turns)]
+    for turn in turns:
+        delay = "" if turn.delay_ms is None else turn.delay_ms
+        flat += (turn.queue, turn.key, turn.nonce, turn.verdict.value, delay, turn.did, len(turn.changes))
+        for change in turn.changes:
+            flat += change
+    return flat
+
+
+def _failures(reply: list[Any]) -> list[int]:
+    return [int(each) for each in reply[1:]]
 
 
 def _apart(events: Iterable[Event]) -> list[str | bytes]:

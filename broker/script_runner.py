@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,11 +10,15 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker import keys, refusals, script_texts
+from oarlock.broker.connection.client import in_one_go
 from oarlock.broker.values import DataDamaged, EpochOver
+
+Call = tuple[str, Sequence[Any]]
+"""A script and its arguments."""
 
 
 class ScriptRunner:
-    """Each call is one script and one round trip, sent once. ``client`` must not retry (``connection.client.connect``).
+    """Each script is sent once. ``client`` must not retry (``connection.client.connect``).
 
     No script is ever loaded here: only the bootstrap of an epoch loads them (``broker.epoch``).
     """
@@ -26,27 +30,48 @@ class ScriptRunner:
         self._keys = (2, self.keys.epoch, self.keys.base)
 
     def _run(self, name: str, *args: Any) -> list[Any]:
+        command = self._command(name, args)
+        return self._answer(
+            name,
+            self._sent(name, lambda: self._client.execute_command(*command)),  # type: ignore[no-untyped-call]
+        )
+
+    def _run_both(self, first: Call, second: Call) -> tuple[list[Any], Callable[[], list[Any]]]:
+        """Two scripts in one round trip. The second runs whatever the first answers. Returns the answer of the first,
+        and what gives the answer of the second. Either raises as ``_run`` does.
+        """
+        commands = [self._command(*first), self._command(*second)]
+        answer, later = self._sent(first[0], lambda: in_one_go(self._client, commands))
+        return self._answer(first[0], answer), lambda: self._answer(second[0], later)
+
+    def _command(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
+        return ("EVALSHA", script_texts.sha(name, self.epoch, self._clock), *self._keys, *args)
+
+    def _sent(self, name: str, send: Callable[[], Any]) -> Any:
         try:
-            reply: list[Any] = self._client.execute_command(  # type: ignore[no-untyped-call]
-                "EVALSHA", script_texts.sha(name, self.epoch, self._clock), *self._keys, *args
-            )
+            return send()
         except RedisError as error:
-            if refusals.keys_move(error):
-                self._end_epoch()
-            if refusals.damaged(error):
-                raise self._damaged(name, str(error)) from None
-            told = refusals.meaning(name, error)
-            if told is error:
-                raise
-            raise told from None
+            raise self._meaning(name, error) from None
         except BaseException:
             # A signal's exception may come between the command and its answer. The next call would take that answer for
             # its own, and an announcement that was refused must not pass for one that was accepted.
             self._client.connection_pool.disconnect()
             raise
+
+    def _answer(self, name: str, answer: Any) -> list[Any]:
+        if isinstance(answer, RedisError):
+            raise self._meaning(name, answer) from None
+        reply: list[Any] = answer
         if reply[0] == b"STALE":
             raise EpochOver(f"{name}: epoch {self.epoch} is over")
         return reply
+
+    def _meaning(self, name: str, error: RedisError) -> Exception:
+        if refusals.keys_move(error):
+            self._end_epoch()
+        if refusals.damaged(error):
+            return self._damaged(name, str(error))
+        return refusals.meaning(name, error)
 
     def _read(self, name: str, key: str, field: str) -> bytes | None:
         """A field of a hash, without a script."""

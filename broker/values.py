@@ -6,7 +6,7 @@ writes for it and finish it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -208,6 +208,10 @@ class Idle(StrEnum):
     WAIT = "WAIT"  # the epoch is draining, or the fleet is paused: wait and ask again
     UNKNOWN = "UNKNOWN"  # not registered (any more): register, or exit
     DRAIN = "DRAIN"  # people want this worker to leave: exit
+
+
+Claimed = Callable[[], Batch | Idle]
+"""Gives what a claim has brought, or raises what it met. Called once."""
 
 
 class Verdict(StrEnum):

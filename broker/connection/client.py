@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import redis
 from hiredis import pack_command
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
@@ -33,7 +34,7 @@ from oarlock.broker.connection.server_connection import (
 )
 from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
-__all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "connect_like", "pool_of"]
+__all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "connect_like", "in_one_go", "pool_of"]
 
 
 def connect(
@@ -79,6 +80,12 @@ def connect_like(client: redis.Redis, *, timeout_s: float = 4.0) -> redis.Redis:
 
 
 _OF_THE_SERVER = ("host", "port", "path", "db", "username", "password", "credential_provider")
+
+
+def in_one_go(client: redis.Redis, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Several calls of scripts in one round trip, each sent once. For each its answer, or the error in its place."""
+    assert isinstance(client, _Client), "a broker's client is made by connect()"
+    return client.in_one_go(calls)
 
 
 def no_retry() -> Retry:
@@ -151,17 +158,35 @@ class _Client(redis.Redis):
         if args[0] != "EVALSHA" or not self._in_use.acquire(blocking=False):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         try:
-            connection = self._ready_connection()
-            try:
-                connection.send_packed_command((pack_command(args),), check_health=False)
-                return connection.read_response()
-            except ResponseError:
-                raise  # an answer like any other
-            except BaseException:
-                connection.disconnect()  # the answer may still come, and the next call must not take it for its own
-                raise
+            (answer,) = self._exchange([args])
         finally:
             self._in_use.release()
+        if isinstance(answer, RedisError):
+            raise answer
+        return answer
+
+    def in_one_go(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """As the function, over the kept connection whoever else calls."""
+        with self._in_use:
+            return self._exchange(calls)
+
+    def _exchange(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Send all, then read an answer to each. Where there is none, neither is there any to those after it."""
+        answers: list[Any] = []
+        connection = self._ready_connection()
+        try:
+            connection.send_packed_command((b"".join(map(pack_command, calls)),), check_health=False)
+            while len(answers) < len(calls):
+                try:
+                    answers.append(connection.read_response())
+                except ResponseError as error:
+                    answers.append(error)  # an answer like any other
+        except BaseException as error:
+            connection.disconnect()  # an answer may still come, and the next call must not take it for its own
+            if not answers or not isinstance(error, RedisError):
+                raise
+            answers += [error] * (len(calls) - len(answers))
+        return answers
 
     def _ready_connection(self) -> Any:
         if self._kept is None or self._kept_by_pid != os.getpid():

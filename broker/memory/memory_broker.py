@@ -17,6 +17,7 @@ from oarlock.broker.values import (
     Batch,
     Cached,
     Claim,
+    Claimed,
     ClaimLimits,
     Entry,
     EpochOver,
@@ -111,6 +112,12 @@ class MemoryBroker:
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
         return finish.finish(*self._enter("finish"), turns)
+
+    def finish_and_claim(
+        self, turns: Sequence[Finish], holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
+    ) -> tuple[list[int], Claimed]:
+        failures, found = self.finish(turns), self.claim(holder, nonce, specs, limits)
+        return failures, lambda: found
 
     def release(self, holder: str, *, blamed: str = "", ended: str = "") -> list[str]:
         return leases.release(*self._enter("release"), holder, blamed, ended)

@@ -16,13 +16,14 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 
 import redis
 
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, Claim, ClaimLimits, ClaimLost, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values import Batch, Claim, Claimed, ClaimLimits, ClaimLost, Finish, Idle, LoadSpec, Verdict
 from oarlock.cluster.access.credentials import ConfigError
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.io_loop import IoLoop
@@ -130,6 +131,9 @@ class PuppetEngine:
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         return self._broker.finish(finishes)
+
+    def finish_and_claim(self, finishes: Sequence[Finish], holder: str, keys_max: int) -> tuple[list[int], Claimed]:
+        return self.finish(finishes), partial(self.claim, holder, keys_max)
 
     def wait(self, timeout_s: float) -> bool:
         return self._broker.wait(self._queues, timeout_s) is not None

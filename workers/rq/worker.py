@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from redis.exceptions import RedisError
@@ -17,7 +17,17 @@ from rq.exceptions import StopRequested
 from rq.worker import WorkerStatus
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver, Idle
+from oarlock.broker.values import (
+    Batch,
+    BrokerBusy,
+    BrokerFull,
+    BrokerUnreachable,
+    Claimed,
+    EpochOver,
+    Finish,
+    Idle,
+    Verdict,
+)
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlot
@@ -63,11 +73,15 @@ class KeyWorker(RqShell):
         self.identity = identity
         self._queue_of = {queue.name: queue for queue in self.queues}
         self._keys_max = self.settings.batch_keys
+        self._counts_batches = False
+        self._following: Claimed | None = None
+        """What was claimed with the end of the batch in hand."""
 
     def work(self, *args: Any, **options: Any) -> bool:
         """RQ's loop, with its options. ``max_jobs`` counts batches; there is never a scheduler."""
         identity = self.identity
         assert identity is not None, "the process that starts the worker gives it an identity"
+        self._counts_batches = options.get("max_jobs") is not None
         self._holder, self._slot = identity.holder, identity.slot
         self._broker = open_broker(self.settings, identity.seen)
         self._counts = TurnCounts(identity.counts)
@@ -147,11 +161,14 @@ class KeyWorker(RqShell):
             self._leave(ExitCode.EPOCH_OVER, over)
 
     def _claim(self) -> Batch | Idle:
+        return self._take(lambda: self._engine.claim(self._holder, self._keys_max))
+
+    def _take(self, claimed: Claimed) -> Batch | Idle:
         """BUSY from before the claim: a request to stop must not interrupt it and leave keys locked."""
         self._state = WorkerStatus.BUSY
         self._slot.begin(self._clock.mono_ms())
         try:
-            reply = self._engine.claim(self._holder, self._keys_max)
+            reply = claimed()
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerFull, BrokerBusy):
@@ -179,17 +196,47 @@ class KeyWorker(RqShell):
     # -- the execution --------------------------------------------------------------------------------------------
 
     def execute_job(self, job: Batch, queue: KeyQueue) -> None:
-        """Run a batch. If we cannot go on, the process that renews our leases gives back our keys."""
-        asked, usual, taken = self._keys_max, self.settings.batch_keys, len(job.claims)
+        """Run a batch, and each that was claimed with the end of the one before. If we cannot go on, the process that
+        renews our leases gives back our keys.
+        """
+        batch: Batch | Idle = job
+        while isinstance(batch, Batch):
+            self._run(batch)
+            following, self._following = self._following, None
+            batch = Idle.EMPTY if following is None else self._take(following)
+
+    def _run(self, batch: Batch) -> None:
+        asked, usual, taken = self._keys_max, self.settings.batch_keys, len(batch.claims)
+        self._keys_max = usual
+
+        def end_last(finishes: Sequence[Finish], took_ms: int) -> list[int]:
+            """After a full batch with nothing to do there are more such keys: they are claimed in the same round trip,
+            unless the worker has something else to do first.
+            """
+            quick = not self._runner.slow and taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
+            if quick:
+                self._keys_max = max(usual, self.settings.batch_keys_quick)
+            if not quick or self._is_interrupted() or any(each.verdict is not Verdict.OK for each in finishes):
+                return self._engine.finish(finishes)
+            failures, self._following = self._engine.finish_and_claim(finishes, self._holder, self._keys_max)
+            return failures
+
         try:
-            took_ms = self._runner.run(job, self._more)
+            took_ms = self._runner.run(batch, self._more, end_last)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerUnreachable, BrokerFull, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
         self._heartbeat.tally.worked_s += took_ms / 1_000
-        quick = taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
-        self._keys_max = 1 if self._runner.slow else max(usual, self.settings.batch_keys_quick) if quick else usual
+        if self._runner.slow:
+            self._keys_max = 1
+
+    def _is_interrupted(self) -> bool:
+        """Whether RQ's loop has something to do before the next claim: to stop or rest, the exchange, or to count its
+        jobs.
+        """
+        stops = self._stop_requested or self._suspended or self._counts_batches
+        return stops or self._clock.mono_ms() >= self._heartbeat_at_ms
 
     def _more(self, keys_max: int, but: Collection[str], crowded: Collection[str]) -> Batch | Idle:
         """Further keys beside turns that wait for long, unless this worker is to stop or to rest."""

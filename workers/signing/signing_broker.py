@@ -16,9 +16,11 @@ from oarlock.broker.values import (
     Batch,
     Cached,
     Claim,
+    Claimed,
     ClaimLimits,
     Entry,
     Event,
+    Finish,
     Idle,
     Ingested,
     LoadSpec,
@@ -76,7 +78,17 @@ class SigningBroker:
         """As the broker's. A local cache with a refused object stays as it was: the next claim asks again. Objects are
         handed over in place of counts: scripts keep these, so nobody can sign them.
         """
-        batch = self._inner.claim(holder, nonce, [spec.in_full for spec in specs], limits)
+        return self._checked(self._inner.claim(holder, nonce, [spec.in_full for spec in specs], limits), specs)
+
+    def finish_and_claim(
+        self, turns: Sequence[Finish], holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
+    ) -> tuple[list[int], Claimed]:
+        """As the broker's, with a claim as above."""
+        in_full = [spec.in_full for spec in specs]
+        failures, claimed = self._inner.finish_and_claim(turns, holder, nonce, in_full, limits)
+        return failures, lambda: self._checked(claimed(), specs)
+
+    def _checked(self, batch: Batch | Idle, specs: Sequence[LoadSpec]) -> Batch | Idle:
         if isinstance(batch, Idle):
             return batch
         spec = next(each for each in specs if each.queue == batch.queue)

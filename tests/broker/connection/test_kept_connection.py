@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from oarlock.broker.connection.client import RunGuard, connect
+from oarlock.broker.connection.client import RunGuard, connect, in_one_go
 from oarlock.broker.values import EpochOver
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
@@ -112,6 +112,38 @@ def test_an_error_is_an_answer(admin: redis.Redis, server: EmbeddedRedis) -> Non
         client.execute_command("EVALSHA", sha, 1, "word")
     assert client.execute_command("EVALSHA", sha, 1, "n") == 2
     assert client._kept.__dict__["_sock"] is before  # type: ignore[attr-defined]
+
+
+def test_several_calls_go_out_together(
+    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in place of one answer leaves the others theirs."""
+    client, count = connect(server.url("admin")), ("EVALSHA", admin.script_load(COUNT), 1, "n")
+    assert client.execute_command(*count) == 1
+    kept, sent = client._kept, list[object]()  # type: ignore[attr-defined]
+    send = kept.send_packed_command
+
+    def sending(*args: object, **options: object) -> None:
+        sent.append(args)
+        send(*args, **options)
+
+    monkeypatch.setattr(kept, "send_packed_command", sending)
+    first, unknown, last = in_one_go(client, [count, ("EVALSHA", "0" * 40, 0), count])
+    assert (first, last, len(sent)) == (2, 3, 1)
+    assert isinstance(unknown, NoScriptError)
+    assert client.execute_command(*count) == 4
+
+
+def test_where_an_answer_does_not_come_those_after_it_do_not_either(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    slow, count = ("EVALSHA", admin.script_load(SLOW), 0), ("EVALSHA", admin.script_load(COUNT), 1, "n")
+    client = connect(server.url("admin"), timeout_s=0.3)
+    # Redis sends the answers of calls that it has read together when it has done them all.
+    with pytest.raises(RedisTimeoutError):
+        in_one_go(client, [count, slow])
+    with pytest.raises(RedisTimeoutError):
+        in_one_go(client, [slow, count])
+    time.sleep(1.6)
+    assert client.execute_command(*count) == 3
 
 
 def test_threads_do_not_share_it(admin: redis.Redis, server: EmbeddedRedis) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from oarlock.broker.values import (
     BrokerUnreachable,
     Change,
     Claim,
+    Claimed,
     ClaimLost,
     EpochOver,
     Finish,
@@ -78,7 +80,8 @@ class ScriptedEngine:
         self.asked_for: list[int] = []
         self.turns: list[str] = []
         self.finished: list[list[Finish]] = []
-        self.failures = 0
+        self.failures = self.together = 0
+        """``together``: ends of turns that came with a claim."""
         self.closed = False
 
     def claim(self, holder: str, keys_max: int, **beside: Any) -> Batch | Idle:
@@ -97,6 +100,10 @@ class ScriptedEngine:
             raise self.finish_error
         self.finished.append(list(finishes))
         return [self.failures if each.verdict is Verdict.RETRY else 0 for each in finishes]
+
+    def finish_and_claim(self, finishes: Sequence[Finish], holder: str, keys_max: int) -> tuple[list[int], Claimed]:
+        self.together += 1
+        return self.finish(finishes), partial(self.claim, holder, keys_max)
 
     def wait(self, timeout_s: float) -> bool:
         return True
@@ -165,6 +172,89 @@ def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., Key
     engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/63": asking})
     run(engine, clock)
     assert engine.asked_for == [8, 64, 8, 8, 64, 8], "the second full batch of 64 held a turn of 17 ms"
+
+
+def full(*names: str) -> Batch:
+    """Eight keys, and nothing to do about them."""
+    return batch_of(*(f"a/{name}" for name in names or "12345678"))
+
+
+def test_after_a_full_quick_batch_the_next_is_claimed_with_its_end(run: Callable[..., KeyWorker]) -> None:
+    engine = ScriptedEngine([full(), batch_of("a/9")], {})
+    run(engine, ManualClock())
+    assert engine.together == 1, "the batch after it is not full"
+    assert len(engine.turns) == 9
+    assert engine.asked_for == [8, 64, 8]
+
+
+def test_a_claim_that_brings_nothing_is_made_again_after_all_else(run: Callable[..., KeyWorker]) -> None:
+    engine = ScriptedEngine([full(), Idle.WAIT, batch_of("a/9")], {})
+    run(engine, ManualClock())
+    assert engine.together == 1
+    assert engine.turns[-1] == "a/9"
+
+
+def test_a_worker_that_counts_its_batches_claims_none_with_an_end(run: Callable[..., KeyWorker]) -> None:
+    engine = ScriptedEngine([full(), full()], {})
+    run(engine, ManualClock(), max_jobs=1)
+    assert (engine.together, len(engine.turns)) == (0, 8)
+
+
+def test_a_worker_that_is_to_stop_claims_none_with_an_end(run: Callable[..., KeyWorker]) -> None:
+    """What it has claimed by then it works off."""
+
+    def stopped(claim: Claim) -> Finish:
+        signal.raise_signal(signal.SIGTERM)
+        return ok(claim)
+
+    engine = ScriptedEngine([full(), full("9"), full()], {"a/8": stopped})
+    run(engine, ManualClock())
+    assert (engine.together, len(engine.turns)) == (0, 8)
+
+    engine = ScriptedEngine([full(), full("9"), full()], {"a/9": stopped})
+    run(engine, ManualClock())
+    assert (engine.together, len(engine.turns)) == (1, 9)
+
+
+def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker]) -> None:
+    """Twice a second, so of batches of 15 ms one in 34 ends without a claim."""
+    clock = ManualClock()
+
+    def quick(claim: Claim) -> Finish:
+        clock.advance(15)
+        return ok(claim)
+
+    batches = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, *[64] * 99)]
+    engine = ScriptedEngine(batches, {"a/63": quick})
+    run(engine, clock)
+    assert len(engine.turns) == 8 + 99 * 64
+    assert engine.together == 100 - 2
+
+
+def test_before_further_keys_a_failure_is_told(run: Callable[..., KeyWorker]) -> None:
+    """To tell RQ of many may take long, and keys must not wait for that under a lock."""
+    engine = ScriptedEngine([full(), batch_of("a/9")], {"a/3": raising(ValueError("bug"))})
+    run(engine, ManualClock())
+    assert (engine.together, len(engine.turns)) == (0, 9)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(EpochOver("stale"), ExitCode.EPOCH_OVER, id="epoch over"),
+        pytest.param(BrokerUnreachable("timeout"), ExitCode.UNSURE, id="no answer"),
+        pytest.param(ResponseError("bug in a script"), ExitCode.UNSURE, id="an answer nobody expected"),
+        pytest.param(BrokerFull("full"), ExitCode.DONE, id="nothing was taken"),
+    ],
+)
+def test_what_a_claim_with_an_end_meets_is_told_apart_from_the_end(
+    run: Callable[..., KeyWorker], error: Exception, code: ExitCode
+) -> None:
+    engine = ScriptedEngine([full(), error], {})
+    worker = run(engine, ManualClock())
+    assert worker.exit_code is code
+    assert len(engine.finished) == 1
+    assert engine.together == 1
 
 
 def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., KeyWorker]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import Stored
-from oarlock.broker.values import Batch, Cached, Claim, ClaimLimits, Entry, Event, LoadSpec
+from oarlock.broker.values import Batch, Cached, Claim, ClaimLimits, Entry, Event, Finish, LoadSpec, Verdict
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet
@@ -123,6 +123,20 @@ def test_counts_are_never_believed(world: World) -> None:
     batch = world.plain.claim("w", "plain", [SPEC], ClaimLimits(lease_ms=5_000, drain_ms=14_000))
     assert isinstance(batch, Batch)
     assert sum(batch.claims[0].counts.values()) == 3
+
+
+def test_a_claim_with_the_end_of_turns_is_checked_too(world: World) -> None:
+    first = world.claim()
+    world.plain.add(QUEUE, [KEY])
+    stored = world.stored("replicasets")
+    stored[KEY] = replace(stored[KEY], blob=b"forged")
+    finish = Finish(first.queue, first.key, first.nonce, Verdict.OK)
+    limits = ClaimLimits(lease_ms=5_000, drain_ms=14_000)
+    failures, claimed = world.broker.finish_and_claim([finish], "w", "another", [SPEC], limits)
+    batch = claimed()
+    assert failures == [0]
+    assert isinstance(batch, Batch)
+    assert batch.claims[0].refusal != ""
 
 
 Tamper = Callable[[World], None]

@@ -89,11 +89,11 @@ class DryRunEngine(TurnEngine):
         at = claim.queue, claim.key, claim.nonce
         return self._decisions.setdefault(at, Decision(claim))
 
-    def finish(self, finishes: Sequence[Finish]) -> list[int]:
+    def _ending(self, finishes: Sequence[Finish]) -> Sequence[Finish]:
         """Record what was decided, then end the turns without what only a write would have brought."""
         decided = [(self._decisions.pop((each.queue, each.key, each.nonce), None), each) for each in finishes]
         self._record([(decision, finish) for decision, finish in decided if decision is not None])
-        return super().finish([_bare(each) for each in finishes])
+        return [_bare(each) for each in finishes]
 
     def carry_out(self, running: RunningTurn, step: Step) -> Any:
         """As every engine; which pods it looks at is kept."""

@@ -82,6 +82,9 @@ class Ended(NamedTuple):
 More = Callable[[int, Collection[str], Collection[str]], Batch | Idle]
 """Claims at most so many keys beside turns under way, of none of these queues, nor of these namespaces."""
 
+EndLast = Callable[[Sequence[Finish], int], list[int]]
+"""As the engine's ``finish``, for the last turns of a batch, with the ms that it took. May claim keys with it."""
+
 OnFinish = Callable[[Ended, int], None]
 """Told of every turn that was ended in Redis, and how many have failed in a row by now; -1: its claim was lost."""
 
@@ -130,11 +133,11 @@ class TurnRunner:
         self.slow = False
         """Whether a turn of the last batch kept the thread for long by itself."""
 
-    def run(self, batch: Batch, more: More | None = None) -> int:
+    def run(self, batch: Batch, more: More | None = None, end_last: EndLast | None = None) -> int:
         """Run all turns of the batch to their ends. Returns the ms that took, without the last call that ends turns.
 
         ``more``: asked for further keys while every turn under way waits for a function of a user, or has waited for
-        SLOW_MS. A key that crashed a worker stays alone.
+        SLOW_MS. A key that crashed a worker stays alone. ``end_last``: makes that last call.
 
         Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError if nobody knows what is still locked. Whatever
         ends the batch early, nothing more is sent for any of its turns.
@@ -147,7 +150,8 @@ class TurnRunner:
             now_ms = self._begin_all(batch, now_ms)
             while self._waiting:
                 now_ms = self._begin_behind(self._go_on(now_ms))
-            self._finish()
+            took_ms = now_ms - first_ms
+            self._finish(end_last and (lambda finishes: end_last(finishes, took_ms)))
             self._tell()
         except BaseException as error:
             self._waiting.abandon()
@@ -155,7 +159,7 @@ class TurnRunner:
                 trace.ended("lost", "", type(error).__name__)
             raise
         self._slot.end()
-        return now_ms - first_ms
+        return took_ms
 
     def end_early(self, turn: UnderWay, why: Exception) -> None:
         """In a signal handler: a turn that computes is interrupted where it stands; one that waits goes on no more."""
@@ -286,13 +290,13 @@ class TurnRunner:
             self._ended.append(Ended(_retried(each, error), error, each.trace))
         return True
 
-    def _finish(self) -> None:
+    def _finish(self, end: Callable[[Sequence[Finish]], list[int]] | None = None) -> None:
         """End turns in one call. If it has no answer, nobody knows what is still locked; a release then unlocks it."""
         if not self._ended:
             return
         ended, self._ended = self._ended, []
         self._slot.begin(self._clock.mono_ms())
-        failures = self._engine.finish([turn.finish for turn in ended])
+        failures = (end or self._engine.finish)([turn.finish for turn in ended])
         for turn, in_a_row in zip(ended, failures, strict=True):
             self._counts.finished(turn.finish, turn.failure is not None, in_a_row)
             if turn.trace is not UNTRACED:

@@ -10,6 +10,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from oarlock.broker.paging import every
@@ -18,6 +19,7 @@ from oarlock.broker.values import (
     Batch,
     Cached,
     Claim,
+    Claimed,
     ClaimLimits,
     Finish,
     Idle,
@@ -144,6 +146,23 @@ class TurnEngine(ABC):
             if not self._api.probe():
                 return Idle.WAIT
             self._transport_errors = 0
+        return self._ask(holder, self._calls(keys_max, but, beside), beside)
+
+    def finish_and_claim(self, finishes: Sequence[Finish], holder: str, keys_max: int) -> tuple[list[int], Claimed]:
+        """``finish``, and then ``claim``, in one round trip where the claim is one call. No turn is under way."""
+        if self._transport_errors >= OUTAGE_AFTER:
+            return self.finish(finishes), partial(self.claim, holder, keys_max)
+        calls = self._calls(keys_max)
+        if len(calls) != 1:
+            return self.finish(finishes), partial(self._ask, holder, calls)
+        ended, asked_ms = self._ending(finishes), self._clock.mono_ms()
+        failures, claimed = self._broker.finish_and_claim(ended, *self._words(holder, *calls[0]))
+        return failures, lambda: self._taken(claimed(), asked_ms)
+
+    def _calls(
+        self, keys_max: int, but: Collection[str] = (), beside: Collection[str] | None = None
+    ) -> list[tuple[list[LoadSpec], int]]:
+        """What is asked for one after the other until there is something, and how many keys of it."""
         self._specs.append(self._specs.pop(0))
         specs = [each for each in self._specs if each.queue not in but]
         if self._woken_by is not None:  # a token that is spent on another queue leaves its key to nobody
@@ -151,16 +170,20 @@ class TurnEngine(ABC):
             self._woken_by = None
         if beside is not None:
             specs = [each for each in specs if self._has_tokens(each.queue)]
-        if not specs:
-            return Idle.EMPTY
         one_by_one = [each for each in specs if each.queue in self._custom and is_bounded(self._settings, each.queue)]
         rest = [each for each in specs if each not in one_by_one]
         calls = [([each], 1) for each in one_by_one]  # a worker with more would keep them from others that are idle
         if rest:
             calls.insert(0 if specs[0] is rest[0] else len(calls), (rest, keys_max))
+        return calls
+
+    def _ask(
+        self, holder: str, calls: Sequence[tuple[list[LoadSpec], int]], beside: Collection[str] | None = None
+    ) -> Batch | Idle:
         reply: Batch | Idle = Idle.EMPTY
-        for of, most in calls:
-            found = self._claim(holder, of, most, beside)
+        for specs, keys_max in calls:
+            asked_ms = self._clock.mono_ms()
+            found = self._taken(self._broker.claim(*self._words(holder, specs, keys_max, beside)), asked_ms)
             if found is not Idle.EMPTY:
                 reply = found
             if found not in (Idle.EMPTY, Idle.LIMITED):
@@ -172,21 +195,20 @@ class TurnEngine(ABC):
         current_lane.set(queue)
         return self._api.has_tokens()
 
-    def _claim(
-        self, holder: str, specs: Sequence[LoadSpec], keys_max: int, beside: Collection[str] | None
-    ) -> Batch | Idle:
+    def _words(
+        self, holder: str, specs: Sequence[LoadSpec], keys_max: int, beside: Collection[str] | None = None
+    ) -> tuple[str, str, list[LoadSpec], ClaimLimits]:
+        """Of the broker's claim. What turns of an earlier batch shared is forgotten."""
         if beside is None:
             self._begin_batch()
         self._looks.clear()
         settings = self._settings
-        asked_ms = self._clock.mono_ms()
-        batch = self._broker.claim(
-            holder,
-            secrets.token_hex(16),
-            [self._with_versions(spec) for spec in specs],
-            ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes, beside),
-        )
+        limits = ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes, beside)
+        return holder, secrets.token_hex(16), [self._with_versions(spec) for spec in specs], limits
+
+    def _taken(self, batch: Batch | Idle, asked_ms: int) -> Batch | Idle:
         if isinstance(batch, Batch):
+            settings = self._settings
             batch = replace(batch, deadline_ms=asked_ms + settings.lease_ms - settings.send_margin_ms)
             for resource, delta in batch.local_caches.items():
                 self._local_caches[resource].apply(delta)
@@ -233,7 +255,7 @@ class TurnEngine(ABC):
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""
-        return self._broker.finish(finishes)
+        return self._broker.finish(self._ending(finishes))
 
     def wait(self, timeout_s: float) -> bool:
         """Sleep until a key may be there."""
@@ -279,6 +301,10 @@ class TurnEngine(ABC):
     @abstractmethod
     def ended(self, running: RunningTurn) -> None:
         """A turn is over, however it ended."""
+
+    def _ending(self, finishes: Sequence[Finish]) -> Sequence[Finish]:
+        """Turns are about to be ended: what the broker is told of them."""
+        return finishes
 
     def _begin_batch(self) -> None:  # noqa: B027
         """A batch begins, and no turn is under way: nothing to do here."""

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
 from oarlock.broker.memory.state import ExpectHash
-from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, ClaimLost, EpochOver, Idle
+from oarlock.broker.values import (
+    Batch,
+    BrokerUnreachable,
+    Claimed,
+    ClaimLimits,
+    ClaimLost,
+    EpochOver,
+    Finish,
+    Idle,
+    Verdict,
+)
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
@@ -412,6 +423,50 @@ def test_of_a_bounded_queue_of_functions_one_key_is_taken_at_a_time(monkeypatch:
     assert served.index(("replicaset", 3)) < 2, "each queue is asked first in its turn"
     rig.broker.add("other", ["default/web9"])
     assert rig.engine.claim(WORKER, 8, but=["other"]) is Idle.EMPTY
+
+
+def test_keys_taken_with_the_end_of_turns_are_of_the_queue_whose_turn_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
+    rig = Rig(queues=("replicaset", "other"))
+    for queue in ("replicaset", "other"):
+        rig.broker.add(queue, [f"default/web{number}" for number in range(3)])
+    batch, served = rig.engine.claim(WORKER, 1), []
+    while isinstance(batch, Batch):
+        served.append(batch.queue)
+        ended = [Finish(each.queue, each.key, each.nonce, Verdict.OK) for each in batch.claims]
+        failures, claimed = rig.engine.finish_and_claim(ended, WORKER, 1)
+        assert failures == [0]
+        batch = claimed()
+        assert not isinstance(batch, Batch) or batch.deadline_ms > rig.clock.mono_ms()
+    assert served in (["other", "replicaset"] * 3, ["replicaset", "other"] * 3)
+
+
+def test_where_a_claim_is_several_calls_they_come_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
+    rig = Rig(queues=("replicaset", "other"), concurrent_syncs={"other": 1})
+    monkeypatch.setitem(rig.engine._custom, "other", None)
+    for queue in ("replicaset", "other"):
+        rig.broker.add(queue, [f"default/web{number}" for number in range(3)])
+    served: list[tuple[str, int]] = []
+    claimed: Claimed = partial(rig.engine.claim, WORKER, 8)
+    while isinstance(batch := claimed(), Batch):
+        served.append((batch.queue, len(batch.claims)))
+        ended = [Finish(each.queue, each.key, each.nonce, Verdict.OK) for each in batch.claims]
+        claimed = rig.engine.finish_and_claim(ended, WORKER, 8)[1]
+    assert sorted(served) == [("other", 1)] * 3 + [("replicaset", 3)]
+    assert served.index(("replicaset", 3)) < 2, "each queue is asked first in its turn"
+
+
+def test_while_the_api_does_not_answer_no_key_is_taken_with_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    rig.broker.add("replicaset", ["default/a", "default/b"])
+    batch = rig.engine.claim(WORKER, 1)
+    assert isinstance(batch, Batch)
+    rig.engine._transport_errors = OUTAGE_AFTER
+    monkeypatch.setattr(rig.api, "probe", lambda: False)
+    ended = [Finish(each.queue, each.key, each.nonce, Verdict.OK) for each in batch.claims]
+    failures, claimed = rig.engine.finish_and_claim(ended, WORKER, 1)
+    assert (failures, claimed()) == ([0], Idle.WAIT)
 
 
 def test_a_queue_without_keys_costs_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
