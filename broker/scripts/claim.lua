@@ -156,10 +156,10 @@ for word in string.gmatch(words, '%S+') do
   end
 end
 
-local names, expects = {}, {}
+local names, expects, expected = {}, {}, base .. queue .. ':expect:'
 for i, entry in ipairs(entries) do
-  names[i] = entry[2][2]
-  expects[i] = base .. queue .. ':expect:' .. names[i]
+  local key = entry[2][2]
+  names[i], expects[i] = key, expected .. key
 end
 local crashes = values_of(base .. queue .. ':crashes', names)
 for _, count in pairs(crashes) do
@@ -280,8 +280,9 @@ for i = 1, taken do
   tasks[i], whys[i] = queue .. ':' .. key, string.sub(queued[i] or '', 8)
   new_states[2 * i - 1], new_states[2 * i] = key, 'running'
   new_locks[2 * i - 1], new_locks[2 * i] = key, lock .. whys[i]
-  new_leases[2 * i - 1], new_leases[2 * i] = lease, tasks[i]
 end
+-- Most often keys come in the order of their names. A small zset is a list, and one that comes before all others finds its place at once.
+for i = taken, 1, -1 do new_leases[#new_leases + 1], new_leases[#new_leases + 2] = lease, tasks[i] end
 redis.call('ZREM', waiters, holder)
 if rate then
   redis.call('HSET', base .. queue .. ':rate', 'tokens', string.format('%.4f', tokens - taken), 'at_ms', number(now))

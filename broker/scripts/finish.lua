@@ -14,10 +14,11 @@ local at, now, reply, plans, queues, NONE = 2, now_ms(), {'OK'}, {}, {}, {}
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
   local queue, key, count = ARGV[at], ARGV[at + 1], ARGV[at + 6] ~= '0' and whole(ARGV[at + 6]) or 0
+  local group = queues[queue] or {keys = {}, plans = {}, expects = {}, expected = base .. queue .. ':expect:'}
   local plan = { -- with all its fields: a table that grows is made anew each time it doubles
     queue = queue, key = key, nonce = ARGV[at + 2], verdict = ARGV[at + 3],
     delay = ARGV[at + 4] ~= '' and whole(ARGV[at + 4]), did = ARGV[at + 5], changes = count == 0 and NONE or {},
-    expected = base .. queue .. ':expect:' .. key, holder = false, lock = false, state = false, dirty = false,
+    expected = group.expected .. key, holder = false, lock = false, state = false, dirty = false,
     failed = false, crashed = false, turns = '', expects = false,
   }
   if string.find(plan.did, '\n', 1, true) then error('finish: more than a line from ' .. key) end
@@ -30,7 +31,6 @@ for turn = 1, whole(ARGV[1]) do -- read and check every argument before the firs
     if bad then error('finish: bad change of ' .. plan.key) end
   end
   at = at + 7 + 3 * #plan.changes
-  local group = queues[queue] or {keys = {}, plans = {}, expects = {}}
   local last = #group.keys + 1
   group.keys[last], group.plans[last], group.expects[last] = key, plan, plan.expected
   queues[queue], plans[turn] = group, plan
@@ -39,7 +39,7 @@ end
 -- The holder of a lock, if its nonce is this. The locks of a batch begin alike, and to compare is faster than to match.
 local head, head_nonce, head_holder
 local function holder_if(lock, nonce)
-  if nonce == head_nonce and string.sub(lock, 1, #head) == head then return head_holder end
+  if nonce == head_nonce and string.find(lock, head, 1, true) == 1 then return head_holder end
   local holder, found = string.match(lock, '^holder=(%S+) nonce=(%S+)')
   if found ~= nonce then return nil end
   head, head_nonce, head_holder = 'holder=' .. holder .. ' nonce=' .. nonce .. ' ', nonce, holder
@@ -61,7 +61,7 @@ for queue, group in pairs(queues) do
     local holder = holder_if(locks[i] or '', plan.nonce)
     if holder and not seen[plan.key] then
       seen[plan.key], plan.holder, plan.lock, plan.state = true, holder, locks[i], states[i]
-      plan.dirty = states[i] and string.sub(states[i], 1, 8) == 'running+'
+      plan.dirty = states[i] and states[i] ~= 'running' and string.sub(states[i], 1, 8) == 'running+'
       plan.failed, plan.crashed, plan.turns = failures[i], crashes[i], turns[i] or ''
       plan.expects = any_expected and redis.call('HLEN', plan.expected) > 0
       local ended = group.ended[plan.holder] or {}

@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "62424190fb9a8b4504bf818813180cf79313226fa2c979e9b895e37d4daae947",
+    4: "71c223e79e73c35618fa7e28ba708577a8b8450bfe18b1feb28f62fe2eab6066",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
