@@ -161,17 +161,17 @@ def test_a_batch_is_ended_in_one_call(run: Callable[..., KeyWorker]) -> None:
 
 
 def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., KeyWorker]) -> None:
-    """Only after a full batch of quick turns: 8 keys, then 64, then 8 again as soon as a turn asked the API."""
+    """Only after a full batch of quick turns: 8 keys, then 128, then 8 again as soon as a turn asked the API."""
     clock = ManualClock()
 
     def asking(claim: Claim) -> Finish:
-        clock.advance(17)
+        clock.advance(33)
         return ok(claim)
 
-    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 64, 64)]
-    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/63": asking})
+    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 128, 128)]
+    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/127": asking})
     run(engine, clock)
-    assert engine.asked_for == [8, 64, 8, 8, 64, 8], "the second full batch of 64 held a turn of 17 ms"
+    assert engine.asked_for == [8, 128, 8, 8, 128, 8], "the second full batch of 128 held a turn of 33 ms"
 
 
 def full(*names: str) -> Batch:
@@ -184,7 +184,7 @@ def test_after_a_full_quick_batch_the_next_is_claimed_with_its_end(run: Callable
     run(engine, ManualClock())
     assert engine.together == 1, "the batch after it is not full"
     assert len(engine.turns) == 9
-    assert engine.asked_for == [8, 64, 8]
+    assert engine.asked_for == [8, 128, 8]
 
 
 def test_a_claim_that_brings_nothing_is_made_again_after_all_else(run: Callable[..., KeyWorker]) -> None:
@@ -224,10 +224,10 @@ def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker]) -
         clock.advance(15)
         return ok(claim)
 
-    batches = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, *[64] * 99)]
-    engine = ScriptedEngine(batches, {"a/63": quick})
+    batches = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, *[128] * 99)]
+    engine = ScriptedEngine(batches, {"a/127": quick})
     run(engine, clock)
-    assert len(engine.turns) == 8 + 99 * 64
+    assert len(engine.turns) == 8 + 99 * 128
     assert engine.together == 100 - 2
 
 
