@@ -227,3 +227,6 @@ class Keys:
 
     def objects(self, resource: str, generation: str) -> str:
         return f"{self.base}cache:{resource}:{generation}"
+
+    def summary(self, resource: str, generation: str, entry: str) -> str:
+        return f"{self.base}summary:{resource}:{generation}:{entry}"

@@ -12,7 +12,7 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import refusals, script_texts
+from oarlock.broker import loading, refusals, script_texts
 from oarlock.broker.budget import BudgetLimits, Lent, Report, Share
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.script_runner import ScriptRunner
@@ -22,6 +22,8 @@ from oarlock.broker.values import (
     NO_OTHERS,
     PAGE,
     Batch,
+    BrokerBusy,
+    BrokerUnreachable,
     Cached,
     Claim,
     Claimed,
@@ -38,6 +40,7 @@ from oarlock.broker.values import (
     Page,
     PageLimits,
     PageMark,
+    Unloaded,
     Watermark,
     class_name,
 )
@@ -105,6 +108,21 @@ class RedisBroker(ScriptRunner):
             return Idle(reply[0].decode())
         with self._reading("claim"):
             return _batch(reply, specs, nonce)
+
+    def load(self, batch: Batch) -> Batch:
+        """The batch with the children that its claims left to be loaded, as they are now. No script reads them."""
+
+        def ask_all(commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:
+            return self._ask_all("load", commands)
+
+        def look(unloaded: Unloaded) -> list[Cached]:
+            return self.look(unloaded.resource, index=(unloaded.entry,))[1]
+
+        try:
+            with self._reading("load"):
+                return loading.load(batch, self.keys, self.epoch, ask_all, look)
+        except BrokerBusy as error:
+            raise BrokerUnreachable(str(error)) from None  # the keys are taken all the same
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """Announce writes. [] where they were entered, and the lease starts anew. Else the names that cached objects
@@ -305,7 +323,7 @@ class RedisBroker(ScriptRunner):
 
 def _claim_args(holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> tuple[str | int, ...]:
     sizes = limits.lease_ms, limits.drain_ms, limits.keys_max, limits.bytes_max
-    return (holder, nonce, *sizes, limits.beside_text, *(spec.text for spec in specs))
+    return (holder, nonce, *sizes, limits.beside_text, limits.load_min, *(spec.text for spec in specs))
 
 
 def _finish_args(turns: Sequence[Finish]) -> list[str | int]:
@@ -371,18 +389,22 @@ def _claim(
     unsettled: bytes = b"",
     crashes: int = 0,
     apart: bytes = b"",
+    unloaded: Sequence[list[Any]] = (),
 ) -> Claim:
-    """From a row of the reply of claim.lua, which may end after the counts. ``further``: resources of ``others``."""
+    """From a row of the reply of claim.lua, which may end after the counts or before what is left to be loaded.
+
+    ``further``: resources of ``others``.
+    """
     others = NO_OTHERS
     if further:
-        found = (Cached.parse_all(each, b"", endings) for each in children[1:]) if children else ([] for _ in further)
+        found = (Cached.parse_all(each, endings.get) for each in children[1:]) if children else ([] for _ in further)
         others = dict(zip(further, found, strict=True))
     return Claim(
         queue,
         key.decode(),
         nonce,
         Cached.parse(owner, apart) if owner else None,
-        Cached.parse_all(children[0], b"", endings) if children and children[0] else [],
+        Cached.parse_all(children[0], endings.get) if children and children[0] else [],
         Expectations.parse(expectations) if expectations else None,
         min_rv.decode(),
         unsettled != b"",
@@ -391,6 +413,7 @@ def _claim(
         now_ms,
         why.decode(errors="replace"),
         _counts(counts) if counts else NO_COUNTS,
+        tuple([Unloaded(*[word.decode() for word in place], ids) for *place, ids in unloaded]),
     )
 
 

@@ -83,6 +83,14 @@ class ScriptRunner:
         found: dict[bytes, bytes] = self._asked(name, lambda: self._client.hgetall(key))
         return {field.decode(errors="replace"): value.decode(errors="replace") for field, value in found.items()}
 
+    def _ask_all(self, name: str, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answers to commands that are sent together, without a script."""
+        answers: list[Any] = self._sent(name, lambda: in_one_go(self._client, commands))
+        for answer in answers:
+            if isinstance(answer, RedisError):
+                raise self._meaning(name, answer)
+        return answers
+
     def _asked(self, name: str, ask: Callable[[], Any]) -> Any:
         try:
             return ask()

@@ -63,19 +63,19 @@ class Cached(NamedTuple):
 
     @classmethod
     def parse_all(
-        cls, values: Sequence[bytes], apart: bytes = b"", endings: Mapping[bytes, bytes] | None = None
+        cls, values: Sequence[bytes], ending_of: Callable[[bytes], bytes | None] | None = None
     ) -> list[Cached]:
         """As ``parse``, for many. A claim may bring thousands, so each costs no more than the texts it is cut into.
 
-        ``endings``: by index entries, what ends the blobs before their uids and was left out of them.
+        ``ending_of``: by index entries, what ends the blobs before their uids and was left out of them.
         """
         found, make = [], tuple.__new__
         for value in values:
             head, entries, _, blob = value.split(b"\n", 3)
             words = head.decode().split(" ", 2)
-            if endings and (ending := endings.get(entries)) is not None:
+            if ending_of is not None and (ending := ending_of(entries)) is not None:
                 blob = b"".join((blob, ending, words[1].encode()))
-            found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "", apart)))
+            found.append(make(cls, (words[0], words[1], blob, words[2] if len(words) == 3 else "", b"")))
         return found
 
 
@@ -129,6 +129,15 @@ NO_OTHERS: Mapping[str, list[Cached]] = MappingProxyType({})
 NO_COUNTS: Mapping[bytes, int] = MappingProxyType({})
 
 
+class Unloaded(NamedTuple):
+    """Children that a claim leaves to ``load``: the ids of the objects of a resource that were under an index entry."""
+
+    resource: str
+    generation: str
+    entry: str
+    ids: Sequence[bytes]
+
+
 class ClaimLimits(NamedTuple):
     """How long a claim is good, and how much one call may bring.
 
@@ -143,6 +152,7 @@ class ClaimLimits(NamedTuple):
     keys_max: int = 8
     bytes_max: int = 262_144
     beside: Collection[str] | None = None
+    load_min: int = 0
 
     @property
     def beside_text(self) -> str:
@@ -173,6 +183,8 @@ class Claim(NamedTuple):
     """What queued it: "since_ms count first[, last]" (``broker.history.Queued``). For people, figures and traces."""
     counts: Mapping[bytes, int] = NO_COUNTS
     """Class -> how many, in place of all children; "What is counted" in ``LoadSpec`` says when."""
+    unloaded: Sequence[Unloaded] = ()
+    """Children that ``load`` is to bring; there are none in what it returns."""
     refusal: str = ""
     """Why the objects are not to be trusted. Only the signing broker writes it; then no turn begins."""
 
@@ -197,6 +209,11 @@ class Batch:
     """How long each key was queued, by Redis's clock. Empty from the in-memory twin, which does not measure it."""
     deadline_ms: int = field(default=0, compare=False)
     """Until when its claims may send, by the clock of the worker, which enters it."""
+
+    @property
+    def unloaded(self) -> bool:
+        """Whether ``load`` has children to bring."""
+        return any(claim.unloaded for claim in self.claims)
 
 
 class Idle(StrEnum):

@@ -83,7 +83,7 @@ _OF_THE_SERVER = ("host", "port", "path", "db", "username", "password", "credent
 
 
 def in_one_go(client: redis.Redis, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Several calls of scripts in one round trip, each sent once. For each its answer, or the error in its place."""
+    """Several commands in one round trip, each sent once. For each its answer, or the error in its place."""
     assert isinstance(client, _Client), "a broker's client is made by connect()"
     return client.in_one_go(calls)
 

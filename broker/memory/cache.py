@@ -1,12 +1,13 @@
-"""The object cache in memory: ``scripts/{ingest,stage,commit_list,republish,look}.lua`` in Python."""
+"""The object cache in memory: ``scripts/{ingest,stage,commit_list,republish,look}.lua`` and ``loading`` in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from oarlock.broker.loading import with_children
 from oarlock.broker.memory import changes, summary
 from oarlock.broker.memory.state import EpochState, Job, Stored, split
-from oarlock.broker.values import Cached, Event, Ingested, Page, PageLimits, PageMark
+from oarlock.broker.values import Batch, Cached, Event, Ingested, Page, PageLimits, PageMark, Unloaded
 from oarlock.broker.versions import newer
 
 LOCK_MAX_MS = 60_000
@@ -178,6 +179,21 @@ def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[s
     objects = state.objects.get((resource, gen), {})
     wanted = ids or list(dict.fromkeys(each for entry in index for each in state.index.get((resource, gen, entry), {})))
     return state.watermark.get(resource, ""), [objects[each].cached for each in wanted if each in objects]
+
+
+def load(state: EpochState, batch: Batch) -> Batch:
+    """The batch with the children that its claims left to be loaded."""
+    return with_children(batch, [_loaded(state, each) for claim in batch.claims for each in claim.unloaded])
+
+
+def _loaded(state: EpochState, unloaded: Unloaded) -> list[Cached]:
+    if generation(state, unloaded.resource) != unloaded.generation:
+        return look(state, unloaded.resource, (), (unloaded.entry,))[1]
+    objects = state.objects.get((unloaded.resource, unloaded.generation), {})
+    found = [objects[each] for each in map(bytes.decode, unloaded.ids) if each in objects]
+    if any(each.kind and each.entries.split()[0] != unloaded.entry for each in found):
+        return look(state, unloaded.resource, (), (unloaded.entry,))[1]  # another owner has one by now
+    return [each.cached for each in found]
 
 
 def page(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory import cache, changes, summary
@@ -22,12 +22,15 @@ from oarlock.broker.values import (
     ClaimLimits,
     Idle,
     LoadSpec,
+    Unloaded,
     Watermark,
 )
 from oarlock.broker.versions import newer
 
 OBJECT_BYTES = 300
 BESIDE_LOOK = 64
+OWN = ("uid", COUNTS)
+"""Words of children under the owner's UID."""
 Children = dict[str, list[Cached]]
 
 
@@ -72,6 +75,7 @@ def claim(
         if found and size > limits.bytes_max:
             break
         found.append((children, counts, apart))
+    rows = _left_out(state, now, spec, {key: owners.get(key) for key in names}, found, limits.load_min)
     queued = len(names)
     q.take(names[: len(found)])
     advance(state, spec.queue, len(found))
@@ -80,7 +84,7 @@ def claim(
     if spec.rate_per_s:
         q.rate = (float(f"{tokens - len(found):.4f}"), now)
     claims = []
-    for key, (children, counts, apart) in zip(names, found, strict=False):
+    for key, (children, counts, apart, unloaded) in zip(names, rows, strict=False):
         task, owner = f"{spec.queue}:{key}", owners.get(key)
         turn_begins(state, task, now)
         first, *others = children.items() or [("", [])]
@@ -103,6 +107,7 @@ def claim(
                 now,
                 q.locks[key].why,
                 counts,
+                tuple(unloaded),
             )
         )
     if queued > len(found):
@@ -121,20 +126,68 @@ def _refusal(state: EpochState, holder: str) -> Idle | None:
 
 
 def _load(
-    state: EpochState, spec: LoadSpec, key: str, owner: Stored | None, now: int
+    state: EpochState,
+    spec: LoadSpec,
+    key: str,
+    owner: Stored | None,
+    now: int,
+    left: Collection[tuple[str, str]] = (),
 ) -> tuple[Children, Mapping[bytes, int], int]:
-    """The children of a key, or how many there are of each class; and how many objects are handed over."""
+    """The children of a key, or how many there are of each class; and how many objects are handed over. ``left``: by
+    resource and entry, what is left to be loaded.
+    """
     children: Children = {resource: [] for resource in spec.resources}
     counts, count = NO_COUNTS, 0
     for resource, index, word in reversed(spec.children):  # whether there are counts depends on the others
         of = resource, cache.generation(state, resource), index
         if word == COUNTS and not count:
             counts = _counts(state, of, spec.queue, key, owner, now)
-        ids = {} if counts else _ids(state, of, word, key, owner)
+        is_left = owner is not None and word in OWN and (resource, f"{index}={owner.uid}") in left
+        ids = {} if counts or is_left else _ids(state, of, word, key, owner)
         count += len(ids)
         objects = state.objects.get(of[:2], {})
         children[resource][:0] = [objects[each].cached for each in ids if each in objects]
     return children, counts, count
+
+
+def _left_out(
+    state: EpochState,
+    now: int,
+    spec: LoadSpec,
+    owners: Mapping[str, Stored | None],
+    found: list[tuple[Children, Mapping[bytes, int], bytes]],
+    load_min: int,
+) -> list[tuple[Children, Mapping[bytes, int], bytes, list[Unloaded]]]:
+    """What was found of the first owners, without the children that are left to be loaded; and these."""
+    some = dict(zip(owners, found, strict=False))
+    left = {
+        key: [] if counts else _unloaded(state, spec, owners[key], load_min) for key, (_, counts, _) in some.items()
+    }
+    if sum(len(each.ids) for many in left.values() for each in many) < load_min:
+        left = {}
+    rows = []
+    for key, (children, counts, apart) in some.items():
+        mine = left.get(key, [])
+        rest = children
+        if mine:
+            but = {(each.resource, each.entry) for each in mine}
+            rest, _, _ = _load(state, spec, key, owners[key], now, but)
+        rows.append((rest, counts, apart, mine))
+    return rows
+
+
+def _unloaded(state: EpochState, spec: LoadSpec, owner: Stored | None, load_min: int) -> list[Unloaded]:
+    """The children of an owner that may be left to be loaded."""
+    found: list[Unloaded] = []
+    if not load_min or owner is None:
+        return found
+    for resource, index, word in spec.children:
+        place = resource, cache.generation(state, resource), f"{index}={owner.uid}"
+        ids = state.index.get(place, {})
+        few = len(state.summary.get(place, {})) <= summary.CLASSES_MAX
+        if word in OWN and ids and len(ids) * 4 >= load_min and few:
+            found.append(Unloaded(*place, [each.encode() for each in ids]))
+    return found
 
 
 def _choose(
@@ -200,7 +253,7 @@ def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner
 
     if word == "name":
         return under(name)[0]
-    if owner is None or word in ("uid", COUNTS):
+    if owner is None or word in OWN:
         return under(owner.uid)[0] if owner is not None else {}
     words = owner.entries.split() if under(namespace)[0] else []
     any_of = [under(*each[1:].split("|")) for each in words if each[0] == "?"]

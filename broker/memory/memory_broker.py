@@ -107,6 +107,9 @@ class MemoryBroker:
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         return claim.claim(*self._enter("claim"), holder, nonce, specs, limits)
 
+    def load(self, batch: Batch) -> Batch:
+        return cache.load(self._enter("load")[0], batch)
+
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         return announce.announce(*self._enter("announce"), claim, owner_uid, entries, lease_ms)
 

@@ -8,13 +8,15 @@
 -- ARGV[1] holder  ARGV[2] nonce  ARGV[3] lease ms  ARGV[4] drain ms: how long a write that was sent before may still land
 -- ARGV[5] keys at most  ARGV[6] bytes at most (one key is always taken)
 -- ARGV[7] "", or "beside [namespace/ ...]": turns of the holder are under way, and many of these namespaces
--- ARGV[8..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
+-- ARGV[8] 0, or from how many children in all on they are left to be read without a script; owners with less than a quarter come whole
+-- ARGV[9..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
 --   [resource/version/mirror ...]"
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...}, now ms,
 --           {second line of a child, what ends its blob before its uid and is left out of it, ...},
 --           {key, owner, ms it was queued, why it was queued, {"count text", ...} of the classes, in place of children and what lies apart,
 --            {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
---            what lies apart from the owner}, ...} where it has counts, and nothing of the last lines, they are left out
+--            what lies apart from the owner, {{resource, generation, index entry, {id, ...}} of children left to be read, ...}}, ...}
+--            where it has counts, and nothing of the last lines, they are left out
 --          | {"EMPTY"} | {"ALONE"} (a key is queued that is claimed alone: the holder is to claim beside its turns no more)
 --          | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
@@ -23,7 +25,7 @@
 --   claimed alone, and not beside other turns.
 -- include: cache queue locks changes scopes weights pauses limits summary
 local holder, nonce, lease_ms, drain_ms = ARGV[1], ARGV[2], whole(ARGV[3]), whole(ARGV[4])
-local keys_max, bytes_max = whole(ARGV[5]), whole(ARGV[6])
+local keys_max, bytes_max, load_min = whole(ARGV[5]), whole(ARGV[6]), whole(ARGV[8])
 local registered = redis.call('HGET', base .. 'holders', holder)
 if registered and string.sub(registered, -6) == ' drain' then return {'DRAIN'} end
 local phase = redis.call('GET', base .. 'phase') or 'DRAIN'
@@ -80,9 +82,9 @@ end
 
 local OBJECT_BYTES = 300 -- a usual projection; the estimate only bounds a batch
 local queue, owners, words, entries, rate, tokens, limited
-local look_at, order = beside and BESIDE_LOOK or keys_max, paused and order_by_weight(paused, 8)
-for at = 8, #ARGV do
-  local i = order and order[at - 7] or at
+local look_at, order = beside and BESIDE_LOOK or keys_max, paused and order_by_weight(paused, 9)
+for at = 9, #ARGV do
+  local i = order and order[at - 8] or at
   queue, owners, words = string.match(ARGV[i], '^(%S+) (%S+)(.*)$')
   if not queue then error('claim: bad queue ' .. ARGV[i]) end
   rate = string.match(words, '^ rate=(%S+)')
@@ -149,7 +151,7 @@ for word in string.gmatch(words, '%S+') do
     children[#children + 1] = {
       by = by, group = group_of[resource], objects = objects_key(resource, gen_of(resource)),
       set = index_key(resource, gen_of(resource), index .. '='), summary = summary_key(resource, gen_of(resource), index .. '='),
-      resource = resource, gen = gen_of(resource),
+      resource = resource, gen = gen_of(resource), entry = index .. '=',
     }
   else
     error('claim: bad word ' .. word)
@@ -215,7 +217,7 @@ local function wanted_by(owner, child, namespace)
   return ids
 end
 
-local members, expectations, waiting, counts, taken, bytes = {}, {}, {}, {}, 0, 0
+local members, uids, expectations, waiting, counts, taken, bytes = {}, {}, {}, {}, {}, 0, 0
 
 -- A revision that the cache has passed is read. Only those that still wait are handed over.
 local function waiting_of(i)
@@ -264,7 +266,28 @@ for i, key in ipairs(names) do
   apart[i] = owner and #counts[i] == 0 and part_of(owner) or '' -- a turn over counts all but never asks for it
   local size = (owner and #owner + #apart[i] or 0) + OBJECT_BYTES * others
   if i > 1 and bytes + size > bytes_max then break end
-  members[i], taken, bytes = mine, i, bytes + size
+  members[i], uids[i], taken, bytes = mine, uid, i, bytes + size
+end
+
+-- Children that the caller reads without a script, by their ids (load): that is a third of the work for Redis, and no long call. The
+-- texts of their classes are read as a whole, so there must be few.
+local unloaded, many = {}, 0
+for i = 1, load_min > 0 and taken or 0 do
+  for c, ids in ipairs(members[i]) do
+    local child = children[c]
+    if (child.by == 'uid' or child.by == 'counts') and #ids > 0 and #ids * 4 >= load_min
+      and redis.call('HLEN', child.summary .. uids[i]) <= CLASSES_MAX then
+      unloaded[#unloaded + 1], many = {i, c}, many + #ids
+    end
+  end
+end
+local left = {}
+for _, place in ipairs(many >= load_min and unloaded or NONE) do
+  local i, c = unpack(place)
+  local child = children[c]
+  left[i] = left[i] or {}
+  table.insert(left[i], {child.resource, child.gen, child.entry .. uids[i], members[i][c]})
+  members[i][c] = NONE
 end
 
 local of_backlog = {}
@@ -385,7 +408,7 @@ for i = 1, taken do
     end
     reply[6 + i] = {
       key, owner_values[i] or '', waited_ms, whys[i], counts[i], found, expect, waiting[i], unsettled[i] or '', tonumber(crashes[i] or 0),
-      apart[i],
+      apart[i], left[i],
     }
   end
 end

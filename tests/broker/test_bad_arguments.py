@@ -20,7 +20,7 @@ SPEC = f"{QUEUE} replicasets pods/owner/uid replicasets/orphan/wanted pods/node/
 GOOD: dict[str, list[Any]] = {
     "add": [QUEUE, "unpark", "asked", "ns/parked", "ns/new", "ns/a"],
     "add_after": [QUEUE, "ns/new", 500],
-    "claim": [HOLDER, "n2", 5000, 14000, 8, 262144, "", SPEC],
+    "claim": [HOLDER, "n2", 5000, 14000, 8, 262144, "", 2, SPEC],
     "announce": [
         QUEUE,
         "ns/a",

@@ -175,6 +175,7 @@ def plain(value: Any) -> Any:
                         children=sorted(one.children),
                         others={resource: sorted(found) for resource, found in one.others.items()},
                         expectations=None if one.expectations is None else repr_of(one),
+                        unloaded=sorted(each._replace(ids=sorted(each.ids)) for each in one.unloaded),
                     )
                     for one in value.claims
                 ],
@@ -232,6 +233,7 @@ class Twins(RuleBasedStateMachine):
         super().__init__()
         self.redis, self.memory = self.make(), MemoryCase()
         self.claims: list[Claim] = []
+        self.unloaded: list[Batch] = []
         self.nonces = 0
         self.generations = 0
         self.staged: dict[str, str] = {}
@@ -391,6 +393,7 @@ class Twins(RuleBasedStateMachine):
         reader=st.one_of(st.integers(0, 1), st.sampled_from(("", "-", "g1:", "g1:1", "g2:999", "g1:0x1", ":"))),
         rate_per_s=st.sampled_from((0.0, 0.0, 0.3, 1.0, 2.5)),
         beside=st.sampled_from((None, None, (), ("ns",), ("",), ("far", "ns"))),
+        load_min=st.sampled_from((0, 1, 2, 5)),
     )
     def claim(
         self,
@@ -401,6 +404,7 @@ class Twins(RuleBasedStateMachine):
         reader: int | str = 0,
         rate_per_s: float = 0.0,
         beside: tuple[str, ...] | None = None,
+        load_min: int = 1,
     ) -> None:
         """``reader``: one of two that keep local_caches, or the version that a stranger names."""
         self.nonces += 1
@@ -417,15 +421,23 @@ class Twins(RuleBasedStateMachine):
                 holder,
                 f"n{self.nonces}",
                 specs,
-                ClaimLimits(LEASE_MS, DRAIN_MS, keys_max, bytes_max, beside),
+                ClaimLimits(LEASE_MS, DRAIN_MS, keys_max, bytes_max, beside, load_min),
             )
         )
         if isinstance(batch, Batch):
+            self.unloaded = [*self.unloaded, batch][-4:] if batch.unloaded else self.unloaded
             self.claims = (self.claims + batch.claims)[-8:]
             for resource, delta in batch.local_caches.items() if isinstance(reader, int) else ():
                 mirror = self.local_caches[reader, resource]
                 mirror.follow(delta)
                 assert mirror.objects == self.mirrored(resource)
+
+    @precondition(lambda self: self.unloaded)
+    @rule(which=st.integers(0, 3))
+    def load(self, which: int) -> None:
+        """What a claim left to be loaded, whatever has come in between."""
+        batch = self.unloaded[which % len(self.unloaded)]
+        assert not self.both(lambda broker: broker.load(batch)).unloaded
 
     def mirrored(self, resource: str) -> dict[str, tuple[str, bytes]]:
         """What a mirror has to hold."""
@@ -626,7 +638,7 @@ class Twins(RuleBasedStateMachine):
         self.redis.bootstrap()
         self.memory.epoch = self.redis.epoch - 1
         self.memory.bootstrap()
-        self.claims, self.staged, self.local_caches = [], {}, {}
+        self.claims, self.unloaded, self.staged, self.local_caches = [], [], {}, {}
 
     # -- what must hold ----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 import orjson
 from greenlet import getcurrent, greenlet
 
-from oarlock.broker.values import Batch, Claim, ClaimLost, EpochOver, Event, Finish, Idle, without_ending
+from oarlock.broker.values import (
+    Batch,
+    Claim,
+    ClaimLimits,
+    ClaimLost,
+    EpochOver,
+    Event,
+    Finish,
+    Idle,
+    LoadSpec,
+    without_ending,
+)
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.flavour import Flavour
@@ -32,6 +43,9 @@ from tests.simulation.traffic import Flight, news_after
 from tests.simulation.violation import Violation
 from tests.simulation.world import NAMESPACE, World, as_json
 from tests.workers.turn.turns import arrived
+
+LOAD_MIN = 2
+"""Owners of the simulation are small: with so many children in a batch they are left to be loaded."""
 
 
 class Killed(BaseException):
@@ -53,15 +67,22 @@ class SteppedBroker:
         registered: bool = self._broker.register(*args)
         return registered
 
-    def claim(self, holder: str, nonce: str, *args: Any, **kwargs: Any) -> Batch | Idle:
+    def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         give_way()
-        batch: Batch | Idle = self._broker.claim(holder, nonce, *args, **kwargs)
+        batch: Batch | Idle = self._broker.claim(holder, nonce, specs, limits._replace(load_min=LOAD_MIN))
         if isinstance(batch, Batch):
             for claim in batch.claims:
                 self._checker.claimed(f"{claim.queue}:{claim.key}", nonce)
             self._checker.viewed(holder, batch)
         give_way()
         return batch
+
+    def load(self, batch: Batch) -> Batch:
+        give_way()
+        loaded: Batch = self._broker.load(batch)
+        self._checker.loaded(batch, loaded)
+        give_way()
+        return loaded
 
     def announce(self, claim: Any, *args: Any, **kwargs: Any) -> Any:
         give_way()

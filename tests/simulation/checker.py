@@ -33,6 +33,17 @@ def count_open(claim: Claim, world: Traffic) -> None:
         world.count("passed over")
 
 
+def count_loads(before: Batch, after: Batch, world: Traffic) -> None:
+    """What claims left to be loaded, and whether it had changed by then."""
+    for claim, loaded in zip(before.claims, after.claims, strict=True):
+        for each in claim.unloaded:
+            world.count("loaded after the claim")
+            of = loaded.others.get(each.resource, loaded.children)
+            had = claim.others.get(each.resource, claim.children)
+            if len(of) - len(had) != len(each.ids):
+                world.count("changed before it was loaded")
+
+
 @dataclass
 class Bounds:
     """Since the owner was last at rest: the most it asked for and what others added. Beside it, with the
@@ -135,10 +146,14 @@ class Checker:
             deletes = claim.expectations.deletes if claim.expectations is not None else ()
             if claim.owner is not None:
                 self.read[claim.owner.uid] = int(claim.owner.rv)
-            if claim.owner is not None and any(not each.answered for each in deletes):
+            if claim.owner is not None and not claim.unloaded and any(not each.answered for each in deletes):
                 active = sum(is_active(decode_pod(child.blob)) for child in claim.children)
                 if active <= decode_replicaset(claim.owner.blob).replicas:
                     self.world.count("obsolete deletes")
+
+    def loaded(self, before: Batch, after: Batch) -> None:
+        """A worker has read what its claims left to be loaded."""
+        count_loads(before, after, self.world)
 
     def announced(self, claim: Claim, entries: Sequence[Entry]) -> None:
         """Writes were entered in a record."""

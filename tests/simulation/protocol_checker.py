@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from oarlock.broker.values import Batch
-from tests.simulation.checker import Violation, count_open, view_of
+from tests.simulation.checker import Violation, count_loads, count_open, view_of
 from tests.simulation.daemon_world import DaemonWorld
 
 
@@ -25,6 +25,10 @@ class ProtocolChecker:
         self.world.views[holder] = view_of(batch, self.world.clock_ms())
         for claim in batch.claims:
             count_open(claim, self.world)
+
+    def loaded(self, before: Batch, after: Batch) -> None:
+        """A worker has read what its claims left to be loaded."""
+        count_loads(before, after, self.world)
 
     def accepted(self, key: str, nonce: str, step: str) -> None:
         """A fenced step was accepted: only the newest claim may."""

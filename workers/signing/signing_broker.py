@@ -43,6 +43,8 @@ class SigningBroker:
         self._inner, self._signer, self.refusals = inner, signer, refusals
         self.check = ObjectCheck(signer)
         self.epoch = inner.epoch
+        self._specs: dict[str, LoadSpec] = {}
+        """Queue -> what its last claim read."""
         # Calls that carry no object need no signature.
         self.add, self.add_after, self.add_rate_limited = inner.add, inner.add_after, inner.add_rate_limited
         self.forget, self.num_requeues, self.register = inner.forget, inner.num_requeues, inner.register
@@ -91,7 +93,7 @@ class SigningBroker:
     def _checked(self, batch: Batch | Idle, specs: Sequence[LoadSpec]) -> Batch | Idle:
         if isinstance(batch, Idle):
             return batch
-        spec = next(each for each in specs if each.queue == batch.queue)
+        spec = self._specs[batch.queue] = next(each for each in specs if each.queue == batch.queue)
         local_caches, refusal = {}, ""
         for resource, delta in batch.local_caches.items():
             fault = self.check.fault_of_delta(resource, delta)
@@ -101,6 +103,15 @@ class SigningBroker:
                 local_caches[resource] = delta
         claims = [claim._replace(refusal=refusal or self._refusal(spec, claim)) for claim in batch.claims]
         return replace(batch, claims=claims, local_caches=local_caches)
+
+    def load(self, batch: Batch) -> Batch:
+        """As the broker's."""
+        spec, loaded = self._specs[batch.queue], self._inner.load(batch)
+        claims = [
+            after._replace(refusal=self._refusal(spec, after)) if before.unloaded and not before.refusal else after
+            for before, after in zip(batch.claims, loaded.claims, strict=True)
+        ]
+        return replace(loaded, claims=claims)
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """As the broker's; where it raises ObjectRefused, nothing was announced."""

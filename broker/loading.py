@@ -1,0 +1,112 @@
+"""Reads the children that a claim left to be loaded, with plain commands.
+
+A script has to take each value into Lua and out of it again, which is most of the time of such a call, and nothing else
+runs meanwhile. Plain commands may be many small ones. So others come in between, and what was read is judged by what is
+read last: if epoch and generation are still those of the claim, nothing had been swept. Each object may be newer than
+the claim, by itself. An id that the claim saw and that is not there any more has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from oarlock.broker.keys import Keys
+from oarlock.broker.values import Batch, Cached, Claim, EpochOver, Unloaded
+
+CHUNK = 500
+"""Objects that one command reads: that keeps Redis for a tenth of a millisecond."""
+
+
+class Changed(Exception):
+    """An object, or its class, was changed between the commands, so that it cannot be put together."""
+
+
+def load(
+    batch: Batch,
+    keys: Keys,
+    epoch: int,
+    ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
+    look: Callable[[Unloaded], list[Cached]],
+) -> Batch:
+    """The batch with all children. ``look`` reads those again that were changed meanwhile, in one step.
+
+    Raises EpochOver, and ValueError, TypeError or IndexError for what no script of ours wrote.
+    """
+    unloaded = [each for claim in batch.claims for each in claim.unloaded]
+    if not unloaded:
+        return batch
+    resources = list(dict.fromkeys(each.resource for each in unloaded))
+    commands: list[tuple[str | bytes, ...]] = []
+    for each in unloaded:
+        objects = keys.objects(each.resource, each.generation)
+        commands += (("HMGET", objects, *each.ids[at : at + CHUNK]) for at in range(0, len(each.ids), CHUNK))
+        commands.append(("HGETALL", keys.summary(each.resource, each.generation, each.entry)))
+    *answers, now, gens = ask_all([*commands, ("GET", keys.epoch), ("HMGET", keys.of("generation"), *resources)])
+    if now != str(epoch).encode():
+        raise EpochOver(f"load: epoch {epoch} is over")
+    current = {resource: (gen or b"0").decode() for resource, gen in zip(resources, gens, strict=True)}
+    rest = iter(answers)
+    found = [_read(each, rest, current[each.resource], look) for each in unloaded]
+    return with_children(batch, found)
+
+
+def _read(
+    unloaded: Unloaded, answers: Iterator[Any], generation: str, look: Callable[[Unloaded], list[Cached]]
+) -> list[Cached]:
+    """The children of one claim, from its part of the answers."""
+    chunks = [next(answers) for _ in range(0, len(unloaded.ids), CHUNK)]
+    flat = next(answers)
+    texts = dict(zip(flat[::2], flat[1::2], strict=True))
+    values = [value for chunk in chunks for value in chunk if value is not None]
+    if generation == unloaded.generation:
+        try:
+            return Cached.parse_all(values, Endings(unloaded.entry.encode(), texts).__getitem__)
+        except Changed:
+            pass
+    return look(unloaded)
+
+
+class Endings(dict[bytes, "bytes | None"]):
+    """By the line with its index entries: what ends the blob of an object under ``entry``, before its uid.
+
+    ``texts``: of the classes under that entry, each with a count. Raises Changed where that does not tell it.
+    """
+
+    def __init__(self, entry: bytes, texts: Mapping[bytes, bytes]) -> None:
+        super().__init__()
+        self._entry, self._texts = entry, texts
+
+    def __missing__(self, line: bytes) -> bytes | None:
+        _, classed, name = line.partition(b" #")
+        ending = self._ending(line, name) if classed else None
+        self[line] = ending
+        return ending
+
+    def _ending(self, line: bytes, name: bytes) -> bytes | None:
+        text = self._texts.get(name)
+        if text is None or line.partition(b" ")[0] != self._entry:
+            raise Changed
+        count, _, kind = text.partition(b" ")
+        if not count.isdigit() or kind[:1] not in (b"+", b"-"):
+            raise ValueError("text of a class")
+        _, more, ending = kind.partition(b"\n")
+        return ending if more else None
+
+
+def with_children(batch: Batch, found: Iterable[list[Cached]]) -> Batch:
+    """The batch with what was found of each that was left to be loaded, in their order."""
+    rest = iter(found)
+    return replace(batch, claims=[_complete(claim, rest) if claim.unloaded else claim for claim in batch.claims])
+
+
+def _complete(claim: Claim, found: Iterator[list[Cached]]) -> Claim:
+    children, others = claim.children, dict(claim.others)
+    for each in claim.unloaded:
+        mine = next(found)
+        if each.resource in others:
+            others[each.resource] = [*mine, *others[each.resource]]
+        else:
+            children = [*mine, *children]
+    return claim._replace(children=children, others=others or claim.others, unloaded=())
