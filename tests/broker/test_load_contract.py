@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import redis
@@ -24,6 +24,7 @@ from oarlock.broker.values import (
     LoadSpec,
 )
 from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
+from tests.simulation.mutants import change_code
 
 KEY, UID = "ns/web", "uid-web"
 SPEC = LoadSpec(
@@ -195,11 +196,11 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], Any]
             for number, each in enumerate(commands):
                 if number == after:
                     happens()
-                answers += clients.ask_all(client, [each])
+                answers += clients.in_one_go(client, [each])
             return answers
 
         monkeypatch.setattr(loading, "CHUNK", 1)
-        monkeypatch.setattr(script_runner, "ask_all", one_by_one)
+        monkeypatch.setattr(script_runner, "in_one_go", one_by_one)
 
     return arrange
 
@@ -240,6 +241,65 @@ def test_all_chunks_are_read(case: Case, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(loading, "CHUNK", 3)
     batch = claimed(filled(case))
     assert blobs(only(case.worker.load(batch))) == WHOLE
+
+
+def next_epoch(case: RedisCase) -> None:
+    """It has begun, and a part of what there was has been swept."""
+    assert isinstance(case.worker, RedisBroker)
+    case.admin.set(case.worker.keys.epoch, case.epoch + 1)
+    case.admin.delete(case.worker.keys.objects("pods", "first-pods"))
+
+
+class Check(NamedTuple):
+    """Text of a function that makes sure of something, what to put in its place, and when what comes between."""
+
+    function: Any
+    text: str
+    instead: str
+    after: int
+    happens: Callable[[RedisCase], Any]
+
+
+CHECKS = {
+    "the epoch": Check(loading.load, "now != str(epoch).encode()", "False", 0, next_epoch),
+    "the generation": Check(loading._read, "generation == unloaded.generation", "True", 0, swept),
+    "which class an object is of": Check(
+        Endings._ending,
+        'text is None or line.partition(b" ")[0] != self._entry',
+        "False",
+        4,
+        lambda case: case.ingestor.ingest("pods", "200", "210", [gone("a", 201)]),
+    ),
+    "whose class it is": Check(
+        Endings._ending,
+        ' or line.partition(b" ")[0] != self._entry',
+        "",
+        0,
+        lambda case: case.ingestor.ingest("pods", "200", "210", [child("a", 201, READY, "other"), child("b", 202)]),
+    ),
+    "every chunk": Check(loading._read, "for chunk in chunks for", "for chunk in chunks[1:] for", 0, lambda case: None),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_each_check_is_missed(real: RedisCase, between: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it the answer is right, or there is none; without it something is hidden, or another's is taken."""
+
+    def answer() -> Any:
+        real.admin.flushall()
+        real.bootstrap()
+        batch = claimed(filled(real))
+        between(check.after, lambda: check.happens(real))
+        try:
+            found = blobs(only(real.worker.load(batch)))
+        except (EpochOver, AttributeError) as error:
+            return type(error)
+        return found
+
+    check = CHECKS[name]
+    right = answer()
+    change_code(check.function, check.text, check.instead, monkeypatch)
+    assert answer() != right
 
 
 # -- what no script of ours wrote --------------------------------------------------------------------------------------
@@ -287,7 +347,7 @@ def test_a_busy_server_leaves_the_keys_taken(real: RedisCase, monkeypatch: pytes
         raise ResponseError("BUSY Redis is busy running a script")
 
     batch = claimed(filled(real))
-    monkeypatch.setattr(script_runner, "ask_all", busy)
+    monkeypatch.setattr(script_runner, "in_one_go", busy)
     with pytest.raises(BrokerUnreachable) as raised:
         real.worker.load(batch)
     assert not isinstance(raised.value, BrokerBusy)

@@ -44,7 +44,7 @@ def take_out(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the product be what the mutant wants. Fails where a text that it replaces is not there any more."""
     _change_scripts(mutant, monkeypatch)
     for function, old, new in mutant.code:
-        _change_code(function, old, new, monkeypatch)
+        change_code(function, old, new, monkeypatch)
     if mutant.patch is not None:
         mutant.patch(monkeypatch)
 
@@ -63,7 +63,7 @@ def _change_scripts(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script_texts.FOLDER, "source", source)
 
 
-def _change_code(function: FunctionType, old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def change_code(function: FunctionType, old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever calls the function, by whatever name, runs the changed text."""
     text = textwrap.dedent(inspect.getsource(function))
     assert old in text, f"{function.__qualname__} no longer says {old!r}"

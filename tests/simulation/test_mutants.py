@@ -13,15 +13,17 @@ them out and finds the history that misses it:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from oarlock.broker.loading import with_children
 from oarlock.broker.memory import cache, claim
-from oarlock.broker.memory.state import FRONT
-from oarlock.broker.values import Claim, EpochOver
+from oarlock.broker.memory.memory_broker import MemoryBroker
+from oarlock.broker.memory.state import FRONT, EpochState
+from oarlock.broker.values import Batch, Claim, ClaimLimits, EpochOver, Idle, LoadSpec, Unloaded
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide
 from oarlock.workers.turn import acting, expectations, turn
@@ -112,11 +114,36 @@ def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "wake_readers", lambda state, now, resource, rv: 0)
 
 
+def _marks_after_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pods are those of the claim; what the cache has passed is asked when the rest is loaded."""
+    real = MemoryBroker.claim
+
+    def claim_whole(
+        self: MemoryBroker, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
+    ) -> Batch | Idle:
+        batch = real(self, holder, nonce, specs, limits._replace(load_min=0))
+        if isinstance(batch, Idle):
+            return batch
+        nothing = (Unloaded("pods", cache.generation(self.store.state, "pods"), "", ()),)
+        return replace(batch, claims=[each._replace(unloaded=nothing) for each in batch.claims])
+
+    def load(state: EpochState, batch: Batch) -> Batch:
+        judged = [each._replace(min_rv=claim._waiting_min_rv(state, each.queue, each.key)) for each in batch.claims]
+        return with_children(replace(batch, claims=judged), [[] for _ in judged])
+
+    monkeypatch.setattr(MemoryBroker, "claim", claim_whole)
+    monkeypatch.setattr(cache, "load", load)
+
+
 NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
 
 MUTANTS: dict[str, Mutant] = {
     "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),)),
     "finish takes any nonce": Mutant((("finish", "if found ~= nonce then", "if not found then"),), first=150),
+    "marks are read after the pods": Mutant(patch=_marks_after_pods, weights=LAGGING),
+    "a pod is lost on the way from the cache": Mutant(
+        code=((cache._loaded, "return [each.cached for each in found]", "return [each.cached for each in found[1:]]"),)
+    ),
     "release does not requeue": Mutant(
         (
             ("release", "    append(queue, key, why)\n", "    redis.call('HDEL', base .. queue .. ':state', key)\n"),

@@ -146,6 +146,41 @@ def test_where_an_answer_does_not_come_those_after_it_do_not_either(admin: redis
     assert client.execute_command(*count) == 3
 
 
+def test_many_commands_are_asked_over_it(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"))
+    admin.hset("hash", mapping={"a": 1, "b": 2})
+    assert in_one_go(client, [("SET", "word", "x"), ("HMGET", b"hash", b"a", "z"), ("HGETALL", "hash")]) == [
+        b"OK",
+        [b"1", None],
+        [b"a", b"1", b"b", b"2"],
+    ]
+    before = client._kept.__dict__["_sock"]  # type: ignore[attr-defined]
+    wrong, done = in_one_go(client, [("HGET", "word", "a"), ("SET", "word", "y")])
+    assert isinstance(wrong, ResponseError)
+    assert done == b"OK"
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
+    assert client._kept.__dict__["_sock"] is before  # type: ignore[attr-defined]
+    assert admin.get("word") == b"y"
+
+
+def test_an_exception_leaves_none_of_many_answers_behind(
+    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"))
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
+
+    def struck(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client._kept, "read_response", struck)  # type: ignore[attr-defined]
+        with pytest.raises(KeyboardInterrupt):
+            in_one_go(client, [("GET", "n"), ("GET", "n")])
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 2
+
+
 def test_threads_do_not_share_it(admin: redis.Redis, server: EmbeddedRedis) -> None:
     sha = admin.script_load("return {KEYS[1], KEYS[1]}")
     client = connect(server.url("admin"))

@@ -139,6 +139,26 @@ def test_a_claim_with_the_end_of_turns_is_checked_too(world: World) -> None:
     assert batch.claims[0].refusal != ""
 
 
+def _left(world: World) -> Batch:
+    """A claim that leaves the pods to be loaded."""
+    world.ask_again()
+    limits = ClaimLimits(lease_ms=5_000, drain_ms=14_000, load_min=3)
+    batch = world.broker.claim("w", f"n{next(world.nonces)}", [SPEC], limits)
+    assert isinstance(batch, Batch)
+    assert (batch.claims[0].refusal, len(batch.claims[0].children), batch.unloaded) == ("", 0, True)
+    return batch
+
+
+def test_what_is_loaded_after_a_claim_is_checked(world: World) -> None:
+    (good,) = world.broker.load(_left(world)).claims
+    assert (good.refusal, len(good.children)) == ("", 3)
+    batch = _left(world)
+    stored = world.stored()
+    stored["default/web-1"] = replace(stored["default/web-1"], rv="99")
+    (bad,) = world.broker.load(batch).claims
+    assert bad.refusal.startswith("pods: ")
+
+
 Tamper = Callable[[World], None]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from oarlock.broker.values import Claim
+from oarlock.workers.turn.engine.turn_engine import LOAD_MIN
 from tests.workers.turn.turn_rig import Ended, Rig
 
 
@@ -102,6 +103,19 @@ def test_a_turn_that_acts_is_handed_the_pods_at_once(verb: str) -> None:
     assert rig.calls == ["claim", "announce", "finish"]
     assert not rig.claimed[-1].counts
     assert rig.api.writes[-1].verb == verb
+
+
+@pytest.mark.parametrize(("replicas", "calls"), [(LOAD_MIN - 1, ["claim"]), (LOAD_MIN, ["claim", "load"])])
+def test_the_pods_of_a_large_owner_are_loaded_after_the_claim(replicas: int, calls: list[str]) -> None:
+    rig = CountingRig(replicas)
+    rig.world.change_owner("web", replicas=replicas + 1)
+    rig.read()
+    rig.calls.clear()
+    (ended,) = rig.turns()
+    assert ended.error == ""
+    assert rig.calls == [*calls, "announce", "finish"]
+    assert len(rig.claimed[-1].children) == replicas
+    assert rig.api.writes[-1].verb == "create"
 
 
 def test_a_pod_that_is_ready_for_too_short_a_time_needs_the_pods() -> None:
