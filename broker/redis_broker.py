@@ -413,7 +413,7 @@ def _claim(
         now_ms,
         why.decode(errors="replace"),
         _counts(counts) if counts else NO_COUNTS,
-        tuple([Unloaded(*[word.decode() for word in place], ids) for *place, ids in unloaded]),
+        tuple([Unloaded(of.decode(), gen.decode(), entry.decode(), each) for of, gen, entry, each in unloaded]),
     )
 
 
