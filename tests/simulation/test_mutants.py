@@ -140,7 +140,9 @@ NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
 MUTANTS: dict[str, Mutant] = {
     "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),)),
     "finish takes any nonce": Mutant((("finish", "if found ~= nonce then", "if not found then"),), first=150),
-    "marks are read after the pods": Mutant(patch=_marks_after_pods, weights=LAGGING),
+    "marks are read after the pods": Mutant(
+        patch=_marks_after_pods, weights=replace(LAGGING, ingest=9, worker=70), first=1465
+    ),
     "a pod is lost on the way from the cache": Mutant(
         code=((cache._loaded, "return [each.cached for each in found]", "return [each.cached for each in found[1:]]"),)
     ),

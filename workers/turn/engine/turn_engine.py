@@ -70,7 +70,7 @@ from oarlock.workers.turn.turn import TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 UNKNOWN = Watermark("", 0)
-LOAD_MIN = 64
+LOAD_MIN = 200
 """From so many children in a batch on, Redis saves more by a call without a script than that call costs."""
 OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
