@@ -6,6 +6,7 @@ The blob has its digest instead.
 
 from collections.abc import Callable
 from hashlib import blake2b
+from sys import intern
 from typing import Any, TypeVar
 
 import msgspec
@@ -46,11 +47,20 @@ def decoder(model: type[_T], what: str) -> Callable[[bytes], _T]:
 
 
 decode_pod = decoder(Pod, "pod")
-decode_node = decoder(Node, "node")
+_decode_node = decoder(Node, "node")
 decode_replicaset = decoder(ReplicaSet, "ReplicaSet")  # and the ReplicationController in that form
 decode_daemonset = decoder(DaemonSet, "DaemonSet")
 decode_deployment = decoder(Deployment, "Deployment")
 decode_revision = decoder(ControllerRevision, "ControllerRevision")
+
+
+def decode_node(blob: bytes) -> Node:
+    """The node of a blob. Raises CodecError. Workers keep all nodes, so equal texts are there once: of their labels few
+    differ from node to node, and of those one is the node's name.
+    """
+    node = _decode_node(blob)
+    labels = {intern(label): intern(value) for label, value in node.labels.items()}
+    return Node(intern(node.name), node.uid, labels, node.taints)
 
 
 def encode_apart(owner: Any) -> bytes:

@@ -1,25 +1,36 @@
 """Decodes each blob once, though turns read it again and again. From one turn over a large owner to the next, nearly
 all of its pods are the same; so are, from node to node, the DaemonSets that every node is compared with.
 
-A blob determines its object, so the memo can never be out of date. It only saves time.
+A blob determines its object, so the memo can never be out of date. It only saves time. It keeps no blobs, which take
+up as much as their objects: an object is found by the hash of its blob, which has 64 bits and a key of this process.
+Of objects that have the same uid, so few are kept that no two blobs have the same hash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec.structs import force_setattr
 
 from oarlock.broker.values import Cached
 from oarlock.controllers.objects.codec import decode_pod
+from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.registry import WATCHED
 
-T = TypeVar("T")
+
+class _HasUid(Protocol):
+    @property
+    def uid(self) -> str: ...
+
+
+T = TypeVar("T", bound=_HasUid)
 
 LARGE = 64
 """From so many pods on an owner counts as large. There are many smaller ones: their pods would hardly be met again."""
 PODS_MAX = 4_096
-"""One takes up about 1.6 kB."""
+"""One takes up about 0.6 kB."""
 OWNERS_MAX = 256
 
 
@@ -30,8 +41,8 @@ class BlobMemo(Generic[T]):
 
     def __init__(self, decode: Callable[[bytes], T], kept_max: int, least: int = 1) -> None:
         self._decode, self._kept_max, self._least = decode, kept_max, least
-        self._younger: dict[bytes, T] = {}
-        self._older: dict[bytes, T] = {}
+        self._younger: dict[int, T] = {}
+        self._older: dict[int, T] = {}
 
     def __len__(self) -> int:
         """Objects kept; those met in both generations count twice."""
@@ -45,17 +56,40 @@ class BlobMemo(Generic[T]):
         younger, older, found = self._younger, self._older, []
         for each in cached:
             blob = each.blob
-            one = younger.get(blob)
-            if one is None:
-                one = older.get(blob)
-                younger[blob] = one = decode(blob) if one is None else one
+            key = hash(blob)
+            one = younger.get(key)
+            if one is None or one.uid != each.uid:
+                one = older.get(key)
+                younger[key] = one = decode(blob) if one is None or one.uid != each.uid else one
             found.append(one)
         if len(younger) >= self._kept_max:
             self._younger, self._older = {}, younger
         return tuple(found)
 
 
-PODS = BlobMemo(decode_pod, PODS_MAX, LARGE)
+class LikePods:
+    """Decodes pods. Those of an owner come together and have much in common: they share one copy of it. That is two
+    thirds of a pod's memory.
+    """
+
+    def __init__(self) -> None:
+        self._last = Pod("", "")
+
+    def decode(self, blob: bytes) -> Pod:
+        """Raises CodecError."""
+        pod, last = decode_pod(blob), self._last
+        if pod.labels != last.labels or pod.owner_refs != last.owner_refs or pod.namespace != last.namespace:
+            self._last = pod
+            return pod
+        force_setattr(pod, "labels", last.labels)
+        force_setattr(pod, "owner_refs", last.owner_refs)
+        force_setattr(pod, "namespace", last.namespace)
+        if pod.phase == last.phase:
+            force_setattr(pod, "phase", last.phase)
+        return pod
+
+
+PODS = BlobMemo(LikePods().decode, PODS_MAX, LARGE)
 """The process's own, as are those of owners."""
 
 

@@ -6,6 +6,7 @@ Only for what every turn of a kind reads as a whole: nodes. It equals the shared
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sys import intern
 from typing import Any
 
 from oarlock.broker.values import Delta
@@ -34,7 +35,7 @@ class LocalCache:
         for key in delta.gone:
             objects.pop(key, None)
         for key, cached in delta.changed:
-            objects[key] = self._resource.decode(cached.blob)
+            objects[intern(key)] = self._resource.decode(cached.blob)
         if len(objects) > known - len(delta.gone):  # something is new, and stands last
             objects = dict(sorted(objects.items()))
         self._objects, self.version = objects, delta.version
