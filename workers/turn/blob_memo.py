@@ -30,7 +30,7 @@ T = TypeVar("T", bound=_HasUid)
 LARGE = 64
 """From so many pods on an owner counts as large. There are many smaller ones: their pods would hardly be met again."""
 PODS_MAX = 4_096
-"""One takes up about 0.6 kB."""
+"""One takes up about 0.5 kB."""
 OWNERS_MAX = 256
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from oarlock.broker.values import Cached
 from oarlock.controllers.objects.codec import CodecError, decode_pod, encode
-from oarlock.controllers.objects.model import Pod
-from oarlock.workers.turn.blob_memo import BlobMemo
+from oarlock.controllers.objects.model import OwnerRef, Pod
+from oarlock.workers.turn.blob_memo import BlobMemo, LikePods
 
 
 def cached(number: int, version: int = 0) -> Cached:
@@ -24,6 +24,23 @@ def test_a_pod_that_has_not_changed_is_not_decoded_again() -> None:
     assert second[0] is first[0]
     assert second[2] is first[2]
     assert (first[1].restarts, second[1].restarts) == (0, 1)
+
+
+def test_pods_of_an_owner_share_what_they_have_in_common() -> None:
+    """And each is what plain decoding makes of it, also where the owner, a label, or the phase is another."""
+    decode = LikePods().decode
+    blobs = [
+        encode(Pod("default", f"pod-{number}", phase=phase, labels=labels, owner_refs=(ref,), uid=f"uid-{number}"))
+        for number, (phase, labels, ref) in enumerate(
+            (phase, {"app": app}, OwnerRef("apps/v1", "DaemonSet", app, f"uid-of-{app}", True))
+            for app in ("log", "log", "web", "log")
+            for phase in ("Pending", "Running", "Running")
+        )
+    ]
+    pods = [decode(blob) for blob in blobs]
+    assert pods == [decode_pod(blob) for blob in blobs]
+    assert all(pod.labels is pods[0].labels and pod.owner_refs is pods[0].owner_refs for pod in pods[:6])
+    assert pods[6].labels is not pods[0].labels
 
 
 def test_nothing_is_kept_where_few_are_asked_for() -> None:
