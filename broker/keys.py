@@ -164,7 +164,7 @@ TABLE: tuple[KeySpec, ...] = (
         "apart:<resource>:<generation>",
         "hash",
         "until relisted",
-        "digest -> template of the owners with the entry apart=<digest>",
+        "digest -> template of the owners with the entry apart=<digest>, deflated",
     ),
     KeySpec(
         "changes:<resource>:<generation>",

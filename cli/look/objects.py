@@ -9,6 +9,7 @@ import msgspec
 
 from oarlock.broker.values import Cached
 from oarlock.controllers.entries import CustomController, Watched
+from oarlock.controllers.objects.codec import with_template
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.registry import CONTROLLERS
 
@@ -22,7 +23,9 @@ def decoded(resource: Watched[Any], cached: Cached) -> Any:
     obj = resource.decode(cached.blob)
     if not resource.template_apart:
         return obj
-    return msgspec.structs.replace(obj, template=cached.apart)  # which is empty if it went meanwhile
+    if not cached.apart:  # it went meanwhile
+        return msgspec.structs.replace(obj, template=b"")
+    return with_template(obj, cached.apart)
 
 
 def as_json(resource: Watched[Any], cached: Cached, obj: Any) -> dict[str, Any]:

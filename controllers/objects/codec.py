@@ -1,7 +1,7 @@
 """Model <-> msgpack, the form in which the cache keeps projections: positional, so a blob holds no field names.
 
 The template of an owner is kept apart from its blob: it is large, few readers need it, and many owners have the same.
-The blob has its digest instead.
+The blob has its digest instead. What is kept apart is deflated.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ import msgspec
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.deployment.model import Deployment
 from oarlock.controllers.history.model import ControllerRevision
+from oarlock.controllers.objects.deflated import deflated, inflated
 from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.scheduling.model import Node
 
@@ -69,8 +70,8 @@ def encode_apart(owner: Any) -> bytes:
 
 
 def template_apart(owner: Any) -> tuple[str, bytes]:
-    """What is kept apart: a name that no other template has, and the template."""
-    return _digest(owner.template).hex(), owner.template
+    """What is kept apart: a name that no other template has, and the template, deflated."""
+    return _digest(owner.template).hex(), deflated(owner.template)
 
 
 def template_name(owner: _Owner) -> str:
@@ -78,18 +79,25 @@ def template_name(owner: _Owner) -> str:
     return owner.template.hex()
 
 
-def with_template(owner: _Owner, template: bytes) -> _Owner:
+def with_template(owner: _Owner, apart: bytes) -> _Owner:
     """The owner of a blob, with the template that was kept apart, if any. Raises CodecError for another's template."""
-    if not template:
+    if not apart:
         return owner
+    try:
+        template = inflated(apart)
+    except ValueError as error:
+        raise CodecError(f"the template beside {owner.key} cannot be read: {error}") from None
     if _digest(template) != owner.template:
         raise CodecError(f"the template beside {owner.key} is another's")
     return msgspec.structs.replace(owner, template=template)
 
 
-def names_template(blob: bytes, template: bytes) -> bool:
+def names_template(blob: bytes, apart: bytes) -> bool:
     """Whether the blob may be that of an owner with this template; only ``with_template`` knows for certain."""
-    return _digest(template) in blob
+    try:
+        return _digest(inflated(apart)) in blob
+    except ValueError:
+        return False
 
 
 def _digest(template: bytes) -> bytes:

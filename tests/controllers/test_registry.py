@@ -5,6 +5,7 @@ import json
 import pytest
 
 from oarlock.controllers.objects.codec import CodecError, with_template
+from oarlock.controllers.objects.deflated import deflated
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.plan import Snapshot
 from oarlock.controllers.registry import CONTROLLERS, QUEUE_OF_KIND, WATCHED
@@ -52,11 +53,17 @@ def test_a_turn_through_the_table():
 
 
 @pytest.mark.parametrize(
-    ("owner", "apart"), [(rs(), b"{}"), (rs(), b'{"metadata":{}}')], ids=["another's", "another one's"]
+    ("owner", "apart", "fault"),
+    [
+        (rs(), deflated(b"{}"), "is another's"),
+        (rs(), deflated(b'{"metadata":{}}'), "is another's"),
+        (rs(), b"{}", "cannot be read"),
+    ],
+    ids=["another's", "another one's", "not deflated"],
 )
-def test_a_template_is_taken_only_by_the_owner_it_is_of(owner, apart):
+def test_a_template_is_taken_only_by_the_owner_it_is_of(owner, apart, fault):
     replicasets = WATCHED["replicasets"]
-    with pytest.raises(CodecError, match="default/web is another's"):
+    with pytest.raises(CodecError, match=f"default/web {fault}"):
         with_template(replicasets.decode(replicasets.encode(owner)), apart)
     assert with_template(owner, b"") is owner
 

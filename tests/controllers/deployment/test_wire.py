@@ -17,6 +17,7 @@ from oarlock.controllers.objects.codec import (
     template_apart,
     with_template,
 )
+from oarlock.controllers.objects.deflated import deflated
 from oarlock.controllers.objects.model import OwnerRef, label_selector
 from oarlock.controllers.objects.wire import WireError, replicaset_from_json, template_facts
 from tests.controllers.builders import rs
@@ -145,7 +146,7 @@ def test_codec():
     _, template = template_apart(deployment)
     assert with_template(decode_deployment(encode_apart(deployment)), template) == deployment
     with pytest.raises(CodecError, match="another's"):
-        with_template(decode_deployment(encode_apart(deployment)), b"{}")
+        with_template(decode_deployment(encode_apart(deployment)), deflated(b"{}"))
     with pytest.raises(CodecError, match="not a Deployment blob"):
         decode_deployment(encode(rs()))
 

@@ -15,6 +15,7 @@ from oarlock.broker.memory.state import Stored
 from oarlock.broker.values import Batch, Cached, Claim, ClaimLimits, Entry, Event, Finish, LoadSpec, Verdict
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects import codec
+from oarlock.controllers.objects.deflated import deflated, inflated
 from oarlock.controllers.objects.model import Pod, ReplicaSet
 from oarlock.controllers.pods.classes import class_of
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
@@ -175,7 +176,7 @@ def _template_beside(world: World) -> None:
     world.broker.ingest("replicasets", "10", "11", [owner])
     assert world.claim().refusal == ""
     parts = world.store.state.apart["replicasets", "g-replicasets"]
-    parts[name] = template.replace(b'"spec":{', b'"spec":{"hostPID":true,')
+    parts[name] = deflated(inflated(template).replace(b'"spec":{', b'"spec":{"hostPID":true,'))
     assert parts[name] != template
 
 
