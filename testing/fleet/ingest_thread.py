@@ -16,6 +16,7 @@ from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.reflector import Reflector
+from oarlock.workers.ingest.relist import new_generation
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
@@ -44,7 +45,7 @@ class IngestThread:
                 resource,
                 ApiListerWatcher(client, resource, io, self._wakeup.set, clock),
                 owners,
-                nonce=lambda: secrets.token_hex(8),
+                nonce=new_generation,
                 random=random.Random(),
             )
             for resource in WATCHED.values()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from base64 import b32encode
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -31,6 +33,11 @@ def at_once(call: Callable[[], bool]) -> Future[bool]:
     done: Future[bool] = Future()
     done.set_result(call())
     return done
+
+
+def new_generation() -> str:
+    """A name that no other list of the epoch has: 40 random bits. It is short, as it is in the key of every index."""
+    return b32encode(secrets.token_bytes(5)).decode().lower()
 
 
 class ApiWentBack(Exception):

@@ -39,6 +39,7 @@ from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import ListerWatcher
 from oarlock.workers.ingest.reflector import Reflector
+from oarlock.workers.ingest.relist import new_generation
 from oarlock.workers.ingest.shard_lister_watcher import Ours, ShardListerWatcher
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.ingest.upstream_guard import UpstreamGuard
@@ -129,7 +130,7 @@ class IngestProcess:
                 resource,
                 self._lister_watcher(resource),
                 owners,
-                nonce=lambda: secrets.token_hex(8),
+                nonce=new_generation,
                 random=random.Random(),
                 detector=detector if resource.adoptable else None,
                 tracer=self._tracer,
