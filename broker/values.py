@@ -6,6 +6,7 @@ writes for it and finish it.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -321,7 +322,7 @@ class NameTaken(NamedTuple):
 @lru_cache(4_096)
 def class_name(kind: bytes) -> str:
     """The name of the class with this text: its sign and a digest, as many objects have the same long text."""
-    return chr(kind[0]) + blake2b(kind, digest_size=8).hexdigest()
+    return chr(kind[0]) + urlsafe_b64encode(blake2b(kind, digest_size=8).digest()).decode().rstrip("=")
 
 
 def ending_of(kind: bytes, uid: str) -> bytes:

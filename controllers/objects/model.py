@@ -71,8 +71,8 @@ class Namespaced(Named, frozen=True):
 class Pod(Named, frozen=True):
     """A pod. `node_name` is empty while unassigned; `ready_since_ms` is set only while `ready`.
 
-    The last three fields end the blob. The cache keeps that end once for many pods, the uid aside (see
-    pods/classes.py). New fields go before them, and change the protocol (broker/keys.py).
+    The last six fields end the blob: those that many pods have in common, and the uid. The cache keeps that end once
+    for them, the uid aside (see pods/classes.py). New fields go before them, and change the protocol (broker/keys.py).
 
     `restarts` is the largest count among regular containers, `sidecar_restarts` among restartable init
     containers. `pinned_node`, kept only while unassigned: the one node that the required node affinity names
@@ -81,15 +81,15 @@ class Pod(Named, frozen=True):
     """
 
     node_name: str = ""
-    phase: str = ""
     created_ms: int = 0
     deleting_ms: int = 0
-    ready: bool = False
     ready_since_ms: int = 0
     restarts: int = 0
     sidecar_restarts: int = 0
     deletion_cost: int = 0
     pinned_node: str = ""
+    phase: str = ""
+    ready: bool = False
     hangs: bool = False
     labels: dict[str, str] = {}
     owner_refs: tuple[OwnerRef, ...] = ()

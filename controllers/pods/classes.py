@@ -4,8 +4,8 @@ The cache counts the pods of an owner by class. While the owner has as many acti
 these counts in place of the pods, so that it costs the same for three pods and for five thousand. A pod's class and an
 owner's word are functions of one object each, as the words of `controllers.ownership.orphans` are.
 
-The text of a class ends with what ends the blobs of its pods: their labels and owner references, and how a text as long
-as their uids begins. The cache keeps that once, with the count, and not with each pod.
+The text of a class ends with what ends the blobs of its pods: from their phases to their owner references, and how a
+text as long as their uids begins. The cache keeps that once, with the count, and not with each pod.
 """
 
 from typing import NamedTuple
@@ -21,8 +21,8 @@ READY, UNREADY, TERMINATING, FINISHED = "+r", "+u", "-t", "-f"
 
 _KINDS = frozenset((READY, UNREADY, TERMINATING, FINISHED))
 _ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(tuple[dict[str, str], msgspec.Raw]).decode
-_OF_TWO, _OF_THREE = b"\x92", b"\x93"  # how arrays begin
+_DECODE = msgspec.msgpack.Decoder(tuple[str, bool, bool, dict[str, str], msgspec.Raw]).decode
+_OF_FIVE, _OF_SIX = b"\x95", b"\x96"  # how arrays begin
 _LONG = b"\xd9"  # how a text begins that is longer than 31 bytes; its length follows
 
 
@@ -40,8 +40,8 @@ def class_of(pod: Pod) -> bytes:
         kind = READY if pod.ready else UNREADY
     else:
         kind = FINISHED if is_finished(pod) else TERMINATING
-    ending = _ENCODE((pod.labels, pod.owner_refs, pod.uid)).removeprefix(_OF_THREE).removesuffix(pod.uid.encode())
-    return f"{kind}/{pod.namespace}\n".encode() + ending
+    ending = _ENCODE((pod.phase, pod.ready, pod.hangs, pod.labels, pod.owner_refs, pod.uid))
+    return f"{kind}/{pod.namespace}\n".encode() + ending.removeprefix(_OF_SIX).removesuffix(pod.uid.encode())
 
 
 def asked_word(owner: ReplicaSet) -> tuple[str, ...]:
@@ -60,6 +60,6 @@ def read_class(text: bytes) -> PodClass | None:
     try:
         kind, _, namespace = first.decode().partition("/")
         facts = ending[:-2] if ending[-2:-1] == _LONG else ending[:-1]
-        return PodClass(kind, namespace, _DECODE(_OF_TWO + facts)[0]) if kind in _KINDS else None
+        return PodClass(kind, namespace, _DECODE(_OF_FIVE + facts)[3]) if kind in _KINDS else None
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None

@@ -47,11 +47,12 @@ def test_any_labels(labels):
         b"+r",
         b"+r/default",
         b"+r/default\n",
-        b"+x/default\n\x80\x90",
-        b"+r/default\n\x90\x90",
-        b"+r/default\n\x81\xa1a\x01\x90",
-        b"+r/d\n\x80\x90xx\xa0",
-        b"\xff/d\n\x80\x90",
+        b"+x/default\n\xa0\xc3\xc2\x80\x90\xa0",
+        b"+r/default\n\xa0\xc3\xc2\x90\x90\xa0",
+        b"+r/default\n\xa0\xc3\xc2\x81\xa1a\x01\x90\xa0",
+        b"+r/d\n\xa0\xc3\xc2\x80\x90xx\xa0",
+        b"+r/d\n\x80\x90\xa0",
+        b"\xff/d\n\xa0\xc3\xc2\x80\x90\xa0",
     ],
 )
 def test_what_is_no_class(text):
