@@ -371,11 +371,11 @@ class Inspector:
         words = [value.split(b"\n", 2)[1].split() for value in values]
         counted = {i: (each[0], each[-1][1:]) for i, each in enumerate(words) if each and each[-1].startswith(b"#")}
         self._end(name, found, counted)
-        parts = {i: word[6:] for i, each in enumerate(words) for word in each if word.startswith(b"apart=")}
+        parts = {i: word[1:] for i, each in enumerate(words) for word in each if word.startswith(b"*")}
         if parts:
             (contents,) = self._ask(("HMGET", name.replace(":cache:", ":apart:", 1), *parts.values()))
             for i, content in zip(parts, contents, strict=True):
-                found[i] = found[i]._replace(apart=content or b"")
+                found[i] = found[i]._replace(apart=(content or b"").partition(b" ")[2])
         return found
 
     def _end(self, name: str, found: list[Cached], classes: Mapping[int, tuple[bytes, bytes]]) -> None:

@@ -158,13 +158,13 @@ TABLE: tuple[KeySpec, ...] = (
         "summary:<resource>:<generation>:<entry>",
         "hash",
         "until relisted",
-        "class -> how many objects with the entry are of it, its text, and how their blobs end",
+        "class -> how many objects with the entry are of it, its text, whom they wake, and how their blobs end",
     ),
     KeySpec(
         "apart:<resource>:<generation>",
         "hash",
         "until relisted",
-        "digest -> template of the owners with the entry apart=<digest>, deflated",
+        "digest -> how many owners have the entry *<digest>, and their template, deflated",
     ),
     KeySpec(
         "changes:<resource>:<generation>",

@@ -43,6 +43,7 @@ from oarlock.broker.values import (
     Unloaded,
     Watermark,
     class_name,
+    kind_in,
 )
 
 
@@ -346,8 +347,8 @@ def _apart(events: Iterable[Event]) -> list[str | bytes]:
     for event in events:
         if event.apart and event.blob is not None:
             parts[event.apart[0]] = event.apart[1]
-        if event.kind and event.blob is not None:
-            parts[class_name(event.kind)] = event.kind
+        if text := event.class_text:
+            parts[class_name(text)] = text
     flat: list[str | bytes] = [str(len(parts))]
     for part in parts.items():
         flat += part
@@ -418,9 +419,12 @@ def _claim(
 
 
 def _counts(texts: list[bytes]) -> dict[bytes, int]:
-    """From "count text" of each class."""
-    pairs = [each.partition(b" ") for each in texts]
-    return {text: int(count) for count, _, text in pairs}
+    """From "count text" of each class. Some may differ in nothing but whom they wake."""
+    found: dict[bytes, int] = {}
+    for count, _, text in (each.partition(b" ") for each in texts):
+        kind = kind_in(text)
+        found[kind] = found.get(kind, 0) + int(count)
+    return found
 
 
 def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:

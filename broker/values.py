@@ -325,6 +325,17 @@ def class_name(kind: bytes) -> str:
     return chr(kind[0]) + urlsafe_b64encode(blake2b(kind, digest_size=8).digest()).decode().rstrip("=")
 
 
+def wakes_in(text: bytes) -> str:
+    """The keys that objects of a class wake, from its text."""
+    return text.partition(b"\n")[0].partition(b" ")[2].decode()
+
+
+def kind_in(text: bytes) -> bytes:
+    """What the objects of a class count as, from its text: all of it but the keys that they wake."""
+    first, more, ending = text.partition(b"\n")
+    return first.partition(b" ")[0] + more + ending
+
+
 def ending_of(kind: bytes, uid: str) -> bytes:
     """What ends the blob of an object of a kind: what the kind says, and then the uid. It is not kept with the object.
     Where a kind has one line only, it says nothing.
@@ -346,7 +357,8 @@ class Event(NamedTuple):
     ``signature``: a word to be kept beside it. A change of it alone, or of the rv alone, is no change of the object.
     ``apart``: name and bytes of a part that is stored once for all objects that name it. ``kind``: what the object
     counts as under the first of its entries, as text; b"" where it does not count. It begins with "+" or "-"
-    (``LoadSpec``). What follows its first line ends the object's blob, before the uid, and is left out of ``blob``.
+    (``LoadSpec``). What follows its first line, which has no blanks, ends the object's blob, before the uid, and is
+    left out of ``blob``.
     """
 
     id: str
@@ -370,13 +382,22 @@ class Event(NamedTuple):
         return len(self.blob or b"") + (len(self.apart[1]) if self.apart else 0)
 
     @property
+    def class_text(self) -> bytes:
+        """The text of its class: its kind, and behind the first word the keys that it wakes; b"" where it has none."""
+        if not self.kind or self.blob is None or not (self.entries or self.apart):
+            return b""
+        first, more, ending = self.kind.partition(b"\n")
+        assert b" " not in first, "the keys that it wakes stand behind a blank"
+        return b" ".join((first, *map(str.encode, self.wakes))) + more + ending
+
+    @property
     def words(self) -> str:
-        """Index entries and wake keys, as the scripts take them. An object with a part apart is indexed under it. The
-        last word is its class.
+        """Index entries and wake keys, as the scripts take them. A part apart is named behind a "*". The last word is
+        the class, which has the wake keys.
         """
-        entries = (*self.entries, f"apart={self.apart[0]}") if self.apart else self.entries
-        if self.kind and entries:
-            entries = (*entries, f"#{class_name(self.kind)}")
+        entries = (*self.entries, f"*{self.apart[0]}") if self.apart else self.entries
+        if text := self.class_text:
+            return " ".join((*entries, f"#{class_name(text)}")) + "\n"
         return " ".join(entries) + "\n" + " ".join(self.wakes)
 
     @property

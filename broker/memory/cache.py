@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from oarlock.broker.loading import with_children
 from oarlock.broker.memory import changes, summary
-from oarlock.broker.memory.state import EpochState, Job, Stored, split
+from oarlock.broker.memory.state import EpochState, Job, Part, Stored, split
 from oarlock.broker.values import Batch, Cached, Event, Ingested, Page, PageLimits, PageMark, Unloaded
 from oarlock.broker.versions import newer
 
@@ -16,8 +16,7 @@ LOCK_MAX_MS = 60_000
 def stored(event: Event) -> Stored:
     """The object of an event, as it is stored."""
     entries, _, wakes = event.words.partition("\n")
-    kind = event.kind if event.entries or event.apart else b""
-    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature, kind)
+    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature, event.class_text)
 
 
 def generation(state: EpochState, resource: str) -> str:
@@ -26,7 +25,7 @@ def generation(state: EpochState, resource: str) -> str:
 
 def indexed(entries: str) -> list[str]:
     """The entries that an object is indexed under. The others say where claim is to look for it."""
-    return [entry for entry in entries.split() if entry[0] not in "?+#="]
+    return [entry for entry in entries.split() if entry[0] not in "?+*#="]
 
 
 def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str, now: str) -> None:
@@ -41,17 +40,16 @@ def reindex(state: EpochState, resource: str, gen: str, object_id: str, was: str
         state.index.setdefault((resource, gen, entry), {})[object_id] = None
 
 
-def put_apart(state: EpochState, resource: str, gen: str, event: Event) -> None:
-    """Store the part of an object that is kept apart."""
-    if event.apart is not None:
+def recount_apart(state: EpochState, resource: str, gen: str, old: Stored | None, event: Event) -> None:
+    """An object comes or goes: store the part that it names, and drop the one that no object names any more."""
+    parts = state.apart.setdefault((resource, gen), {})
+    if event.apart is not None and event.blob is not None:
         name, content = event.apart
-        state.apart.setdefault((resource, gen), {})[name] = content
-
-
-def drop_apart(state: EpochState, resource: str, gen: str, old: Stored | None) -> None:
-    """Drop the part that was kept apart from an object, unless another object names it."""
-    if old is not None and old.apart and (resource, gen, f"apart={old.apart}") not in state.index:
-        state.apart.get((resource, gen), {}).pop(old.apart, None)
+        parts.setdefault(name, Part(content)).count += 1
+    if old is not None and old.apart:
+        parts[old.apart].count -= 1
+        if not parts[old.apart].count:
+            del parts[old.apart]
 
 
 def wake_readers(state: EpochState, now: int, resource: str, rv: str) -> int:
@@ -81,8 +79,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             and (old.uid, old.blob, old.entries, old.wakes) == (new.uid, new.blob, new.entries, new.wakes)
         )
         if not unchanged:
-            was = old.wakes if old is not None else ""
-            woken = was.split() + (new.wakes.split() if new.wakes != was else [])
+            was = old.all_wakes if old is not None else ""
+            woken = was.split() + (new.all_wakes.split() if new.all_wakes != was else [])
             trigger = f"{'del' if event.blob is None else 'set'} {resource}/{event.id}"
             wakings += [(task, trigger, at) for task in woken]
             if changes.mirrored(old) or (event.blob is not None and changes.mirrored(new)):
@@ -95,8 +93,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             objects.pop(event.id, None)
         else:
             objects[event.id] = new
-            put_apart(state, resource, gen, event)
-        drop_apart(state, resource, gen, old)
+        recount_apart(state, resource, gen, old, event)
     added = state.add_all([(task, trigger) for task, trigger, _ in wakings], now)
     told = tuple((task, state.queued_since_ms(*split(task)), at) for task, _, at in wakings)
     if logged:
@@ -125,7 +122,7 @@ def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence
     for event in events:
         old, objects[event.id] = objects.get(event.id), stored(event)
         summary.recount(state, resource, gen, old, objects[event.id])
-        put_apart(state, resource, gen, event)
+        recount_apart(state, resource, gen, old, event)
         reindex(state, resource, gen, event.id, "", objects[event.id].entries)
     return True
 
@@ -159,11 +156,13 @@ def republish(state: EpochState, now: int, chunk: int) -> int:
         job.rest = list(objects)
     step, job.rest = job.rest[:chunk], job.rest[chunk:]
     for each in (objects[object_id] for object_id in step if object_id in objects):
-        added += sum(state.add(*split(task), f"list {job.resource}", now) for task in each.wakes.split())
+        wakes = each.all_wakes
         if job.mode == "sweep":
             for entry in indexed(each.entries):
                 state.index.pop((job.resource, job.generation, entry), None)
-            summary.drop(state, job.resource, job.generation, each)
+            if each.kind and not summary.drop(state, job.resource, job.generation, each):
+                wakes = ""  # the first object of the class has woken them
+        added += sum(state.add(*split(task), f"list {job.resource}", now) for task in wakes.split())
     if not job.rest:
         state.republish.pop(0)
         if job.mode == "sweep":

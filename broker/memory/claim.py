@@ -240,7 +240,7 @@ def _apart(state: EpochState, resource: str, owner: Stored | None) -> bytes:
     """What lies apart from an owner."""
     if owner is None or not owner.apart:
         return b""
-    return state.apart[resource, cache.generation(state, resource)][owner.apart]
+    return state.apart[resource, cache.generation(state, resource)][owner.apart].content
 
 
 def _ids(state: EpochState, of: tuple[str, str, str], word: str, key: str, owner: Stored | None) -> dict[str, None]:

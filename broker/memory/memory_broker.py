@@ -226,7 +226,8 @@ class MemoryBroker:
 
     def look_apart(self, resource: str, name: str) -> bytes:
         state = self._enter("look")[0]
-        return state.apart.get((resource, cache.generation(state, resource)), {}).get(name, b"")
+        part = state.apart.get((resource, cache.generation(state, resource)), {}).get(name)
+        return part.content if part is not None else b""
 
     def page(
         self, resource: str, entries: Sequence[str], mark: PageMark | None = None, limits: PageLimits = PAGE

@@ -14,7 +14,7 @@ from oarlock.broker.expectations import BACK_OFF, NOTES
 from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.memory.lanes import first_why, lane_of_why, with_trigger
 from oarlock.broker.memory.steering.scopes import weight_of
-from oarlock.broker.values import Cached, ending_of
+from oarlock.broker.values import Cached, ending_of, wakes_in
 
 EXPECTATIONS_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000
@@ -165,9 +165,14 @@ class Stored:
     """The text of the class at the end of its entries."""
 
     @property
+    def all_wakes(self) -> str:
+        """The keys that it wakes, also those that are kept with its class."""
+        return wakes_in(self.kind) if self.kind else self.wakes
+
+    @property
     def apart(self) -> str:
         """Name of what lies apart from it; "" where nothing does."""
-        return next((each.removeprefix("apart=") for each in self.entries.split() if each.startswith("apart=")), "")
+        return next((each[1:] for each in self.entries.split() if each[0] == "*"), "")
 
     @property
     def cached(self) -> Cached:
@@ -183,6 +188,14 @@ class Stored:
     def size(self) -> int:
         """Bytes of its text, as a reader gets it."""
         return len(f"{self.head}\n{self.entries}\n{self.wakes}\n".encode()) + len(self.cached.blob)
+
+
+@dataclass(slots=True)
+class Part:
+    """What is kept apart from the objects that name it, and how many these are."""
+
+    content: bytes
+    count: int = 0
 
 
 @dataclass(slots=True)
@@ -260,7 +273,7 @@ class EpochState:
     generation: dict[str, str] = field(default_factory=dict)
     objects: dict[tuple[str, str], dict[str, Stored]] = field(default_factory=dict)
     index: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
-    apart: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
+    apart: dict[tuple[str, str], dict[str, Part]] = field(default_factory=dict)
     """What objects have in common, by its name."""
     summary: dict[tuple[str, str, str], dict[bytes, int]] = field(default_factory=dict)
     """(resource, generation, entry) -> text of a class -> how many objects have it under the entry."""

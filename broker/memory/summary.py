@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from oarlock.broker.memory.state import EpochState, Stored
-from oarlock.broker.values import NO_COUNTS
+from oarlock.broker.values import NO_COUNTS, kind_in
 
 CLASSES_MAX = 32
 
@@ -24,10 +24,14 @@ def recount(state: EpochState, resource: str, gen: str, was: Stored | None, now:
             del state.summary[place]
 
 
-def drop(state: EpochState, resource: str, gen: str, stored: Stored) -> None:
-    """Drop the counts that an object is part of."""
-    if stored.kind:
-        state.summary.pop((resource, gen, stored.entries.split()[0]), None)
+def drop(state: EpochState, resource: str, gen: str, stored: Stored) -> bool:
+    """Drop the count of an object's class. Whether it was there."""
+    place = resource, gen, stored.entries.split()[0]
+    kinds = state.summary.get(place, {})
+    known = kinds.pop(stored.kind, None) is not None
+    if not kinds:
+        state.summary.pop(place, None)
+    return known
 
 
 def at_rest(state: EpochState, resource: str, gen: str, entry: str, asked: int) -> Mapping[bytes, int]:
@@ -37,4 +41,10 @@ def at_rest(state: EpochState, resource: str, gen: str, entry: str, asked: int) 
     kinds, objects = state.summary.get((resource, gen, entry), {}), state.index.get((resource, gen, entry), {})
     good = sum(count for kind, count in kinds.items() if kind.startswith(b"+"))
     whole = sum(kinds.values()) == len(objects) and len(kinds) <= CLASSES_MAX
-    return dict(kinds) if whole and good == asked else NO_COUNTS
+    if not whole or good != asked:
+        return NO_COUNTS
+    found: dict[bytes, int] = {}
+    for text, count in kinds.items():
+        kind = kind_in(text)
+        found[kind] = found.get(kind, 0) + count
+    return found

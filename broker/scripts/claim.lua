@@ -242,8 +242,8 @@ end
 local function part_of(owner)
   local name = apart_in(index_words(owner))
   if not name then return '' end
-  parts[name] = parts[name] or redis.call('HGET', apart_key(owners, gens[owners]), name)
-  return parts[name] or error('damaged: what lies apart from an owner is gone')
+  parts[name] = parts[name] or part_in(redis.call('HGET', apart_key(owners, gens[owners]), name) or '')
+  return parts[name]
 end
 
 -- Choose before taking: a large owner, or one that crashed its worker, goes alone.

@@ -19,11 +19,12 @@ local watermarks = base .. 'watermark'
 local mark = redis.call('HGET', watermarks, resource)
 if not mark then return {'NEEDLIST'} end
 if newer(from, mark) then return {'GAP', mark} end
-local gen, now, added, skipped, logged, recounted = generation(resource), now_ms(), 0, 0, false, {}
-local objects, apart = objects_key(resource, gen), apart_key(resource, gen)
+local gen, now, added, skipped, logged, recounted, renamed = generation(resource), now_ms(), 0, 0, false, {}, {}
+local objects, classed = objects_key(resource, gen), {}
 for i = first, #ARGV, 6 do -- check every argument before the first write
   local known = ARGV[i] == 'set' or ARGV[i] == 'del'
   if not known or not storable(ARGV[i + 2], ARGV[i + 3], ARGV[i + 5]) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
+  local wakes = string.match(ARGV[i + 5], '\n(.*)$')
   if ARGV[i] == 'set' then
     local line = string.match(ARGV[i + 5], '^[^\n]*')
     local _, class = without_class(line)
@@ -31,8 +32,12 @@ for i = first, #ARGV, 6 do -- check every argument before the first write
     if (name and not parts[name]) or (class and not parts[class]) then
       return redis.error_reply('ingest: nothing lies apart for ' .. ARGV[i + 1])
     end
+    if class then
+      wakes = wakes_in(parts[class])
+      classed[line] = wakes
+    end
   end
-  for task in string.gmatch(string.match(ARGV[i + 5], '\n(.*)$'), '%S+') do
+  for task in string.gmatch(wakes, '%S+') do
     local queue = split(task)
     if not queue then return redis.error_reply('ingest: bad wake key ' .. task) end
     check(queue)
@@ -41,7 +46,7 @@ end
 -- These are written below and were not read above. One of a wrong type must fail here.
 redis.call('ZCARD', changes_key(resource, gen))
 redis.call('HLEN', changes_at_key(resource, gen))
-redis.call('HLEN', apart)
+redis.call('HLEN', apart_key(resource, gen))
 local read = newer(to, mark) and readers(resource, to) or {}
 
 -- Where memory is full, this fails before anything has changed. A script that has begun to write is not stopped for memory any more, so
@@ -55,6 +60,16 @@ local function reindex(id, was, is)
     if kept[entry] then kept[entry] = nil else redis.call('HDEL', index_key(resource, gen, entry), id) end
   end
   for entry in pairs(kept) do redis.call('HSET', index_key(resource, gen, entry), id, '') end
+end
+
+-- The keys that an object with these two lines wakes.
+local function wakes_of(line, wakes)
+  if wakes ~= '' then return wakes end
+  if not classed[line] then
+    local text = text_of(resource, gen, line)
+    classed[line] = text and wakes_in(text) or ''
+  end
+  return classed[line]
 end
 
 -- Read once for all events; one may follow another of the same object.
@@ -71,12 +86,14 @@ for i = first, #ARGV, 6 do
   if newer(rv, mark) then
     local uid, blob, lines = string.match(ARGV[i + 3], '^%S*'), ARGV[i + 4], ARGV[i + 5]
     local stop = string.find(lines, '\n', 1, true)
-    local entries, wakes = string.sub(lines, 1, stop - 1), string.sub(lines, stop + 1)
+    local entries = op == 'set' and string.sub(lines, 1, stop - 1) or ''
+    local wakes = wakes_of(entries, string.sub(lines, stop + 1))
     local old = objects_now[id]
     local old_uid, old_entries, old_wakes, old_blob = '', '', '', nil
     if old then
       local _, stop
       _, old_uid, old_entries, old_wakes, stop = head(old)
+      old_wakes = wakes_of(old_entries, old_wakes)
       old_blob = string.sub(old, stop + 1)
     end
     local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
@@ -87,7 +104,6 @@ for i = first, #ARGV, 6 do
         if told then told[#told + 1], told[#told + 2], told[#told + 3] = task, '', number((i - first) / 6) end
       end
     end
-    if op == 'del' then entries = '' end
     changes[#changes + 1] = {id, old_entries, entries, not same and (mirrored(old_entries) or mirrored(entries))}
     objects_now[id] = op == 'set' and rv .. ' ' .. ARGV[i + 3] .. '\n' .. lines .. '\n' .. blob
   end
@@ -95,7 +111,6 @@ end
 
 -- Wake, log, index, object. A replay compares with the objects, so they are written last, and a failure in between repeats the rest.
 added = add_all(wakings, now)
-local left = {}
 for _, change in ipairs(changes) do
   local id, old_entries, entries, log = unpack(change)
   if log then
@@ -110,9 +125,8 @@ for _, change in ipairs(changes) do
   end
   if is ~= was then
     reindex(id, was, is)
-    local name = apart_in(entries)
-    if name then redis.call('HSET', apart, name, parts[name]) end -- before the object that names it
-    left[#left + 1] = apart_in(old_entries)
+    count_part(renamed, was, -1)
+    count_part(renamed, is, 1)
   end
 end
 local sets, dels, written = {}, {}, {}
@@ -124,9 +138,7 @@ for _, id in ipairs(ids) do
 end
 for at = 1, #sets, 4000 do redis.call('HSET', objects, unpack(sets, at, math.min(at + 3999, #sets))) end
 for at = 1, #dels, 5000 do redis.call('HDEL', objects, unpack(dels, at, math.min(at + 4999, #dels))) end
-for _, name in ipairs(left) do -- after the objects that named it
-  if redis.call('HLEN', index_key(resource, gen, 'apart=' .. name)) == 0 then redis.call('HDEL', apart, name) end
-end
+write_parts(resource, gen, renamed, parts)
 write_counts(resource, gen, recounted, parts)
 if logged then trim_changes(resource, gen) end
 added = added + wake_readers(resource, read, now)

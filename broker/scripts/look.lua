@@ -9,12 +9,12 @@
 local resource, by = ARGV[1], ARGV[2]
 local gen = generation(resource)
 local objects = by == 'apart' and apart_key(resource, gen) or objects_key(resource, gen)
-local whole_value = by == 'apart' and tostring or whole_of(resource, gen)
+local whole_value = by == 'apart' and part_in or whole_of(resource, gen)
 local reply = {'OK', redis.call('HGET', base .. 'watermark', resource) or ''}
 local function take(ids)
   for at = 1, #ids, 5000 do -- unpack fails near 8000 arguments
     local values = redis.call('HMGET', objects, unpack(ids, at, math.min(at + 4999, #ids)))
-    for _, value in ipairs(values) do if value then reply[#reply + 1] = whole_value(value) end end
+    for _, value in ipairs(values) do if value then reply[#reply + 1] = (whole_value(value)) end end
   end
 end
 if by ~= 'index' then

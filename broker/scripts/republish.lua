@@ -13,17 +13,26 @@ local job = redis.call('LINDEX', jobs, 0)
 if not job then return {'OK', 0, 0} end
 local mode, resource, gen, cursor = string.match(job, '^(%S+) (%S+) (%S+) (%S+)$')
 local objects = objects_key(resource, gen)
+
+-- A class that is dropped wakes its keys once, and not with each of its objects: its text goes with the first of them.
+local function last_wakes_of(places, class)
+  local summary = summary_key(resource, gen, first_entry(places))
+  local text = redis.call('HGET', summary, class)
+  redis.call('HDEL', summary, class)
+  return text and wakes_in(text) or ''
+end
+
 local step = redis.call('HSCAN', objects, cursor, 'COUNT', count)
 for i = 1, #step[2], 2 do
   local _, _, entries, wakes = head(step[2][i + 1])
+  local places, class = without_class(entries)
+  if class then wakes = mode == 'keep' and wakes_in(text_of(resource, gen, entries)) or last_wakes_of(places, class) end
   for task in string.gmatch(wakes, '%S+') do
     local queue, key = split(task)
     added = added + add(queue, key, 'list ' .. resource, now)
   end
   if mode == 'sweep' then
-    local places, class = without_class(entries)
     for entry in indexed(places) do redis.call('UNLINK', index_key(resource, gen, entry)) end
-    if class then redis.call('UNLINK', summary_key(resource, gen, first_entry(places))) end
   end
 end
 if step[1] == '0' then

@@ -32,10 +32,7 @@ if holder and holder ~= gen then
   redis.call('RPUSH', base .. 'republish', 'sweep ' .. resource .. ' ' .. holder .. ' 0')
 end
 redis.call('SET', lock, 'generation=' .. gen .. ' until_ms=' .. number(now + lock_ms))
-local objects, recounted = objects_key(resource, gen), {}
-for name, bytes in pairs(parts) do
-  if string.find(name, '^%x') then redis.call('HSET', apart_key(resource, gen), name, bytes) end -- else it is a class
-end
+local objects, recounted, renamed = objects_key(resource, gen), {}, {}
 for i = first, #ARGV, 5 do
   local id, entries = ARGV[i], string.match(ARGV[i + 4], '^([^\n]*)\n')
   local value = ARGV[i + 1] .. ' ' .. ARGV[i + 2] .. '\n' .. ARGV[i + 4] .. '\n' .. ARGV[i + 3]
@@ -43,11 +40,14 @@ for i = first, #ARGV, 5 do
     local _, _, old_entries = head(redis.call('HGET', objects, id))
     local was, old_class = without_class(old_entries)
     count(recounted, was, old_class, -1)
+    count_part(renamed, was, -1)
     redis.call('HSET', objects, id, value)
   end
   local is, class = without_class(entries)
   count(recounted, is, class, 1)
+  count_part(renamed, is, 1)
   for entry in indexed(is) do redis.call('HSET', index_key(resource, gen, entry), id, '') end
 end
+write_parts(resource, gen, renamed, parts)
 write_counts(resource, gen, recounted, parts)
 return {'OK'}

@@ -197,7 +197,7 @@ def of_memory(store: MemoryStore) -> State:
             for of, kinds in s.summary.items()
         },
         "apart": {
-            "/".join(of): {name: content.decode("latin-1") for name, content in parts.items()}
+            "/".join(of): {name: f"{part.count} {part.content.decode('latin-1')}" for name, part in parts.items()}
             for of, parts in s.apart.items()
         },
         "changes": {"/".join(of): dict(log.changed) for of, log in s.changes.items()},

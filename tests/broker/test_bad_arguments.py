@@ -50,12 +50,12 @@ GOOD: dict[str, list[Any]] = {
     "register": ["w2", "supervisor", QUEUE, "daemonset"],
     "ingest": [
         *("pods", "100", "105", "told", 1, "d1", "apart"),
-        *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a mirror apart=d1\n{QUEUE}:ns/a"),
+        *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a mirror *d1\n{QUEUE}:ns/a"),
         *("del", "ns/p0", "104", "u0", "", f"\n{QUEUE}:ns/b {QUEUE}:ns/z"),
     ],
     "stage": [
         *("replicasets", "g2", 30000, 1, "d1", "apart"),
-        *("ns/p1", "90", "u1", "blob", f"owner=uid-ns/a apart=d1\n{QUEUE}:ns/a"),
+        *("ns/p1", "90", "u1", "blob", f"owner=uid-ns/a *d1\n{QUEUE}:ns/a"),
     ],
     "commit_list": ["pods", "staged", "130"],
     "republish": [500],

@@ -101,7 +101,7 @@ events = st.lists(
             unique=True,
             max_size=3,
         ),
-        st.sampled_from((b"", b"+r/ns", b"+r/ns", b"+u/ns of\nmany\nwords \xff", b"-t\nx")),
+        st.sampled_from((b"", b"+r/ns", b"+r/ns", b"+u/ns\nof many\nwords \xff", b"-t\nx")),
     ),
     max_size=4,
 )

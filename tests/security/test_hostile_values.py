@@ -100,7 +100,7 @@ EXPECTED: dict[str, Expected] = {
     "cache:<resource>:<generation>": NO_LONGER_OURS,
     "index:<resource>:<generation>:<entry>": SHOWS_BY_TYPE,
     "summary:<resource>:<generation>:<entry>": NO_LONGER_OURS,
-    "apart:<resource>:<generation>": SHOWS_BY_TYPE,
+    "apart:<resource>:<generation>": NO_LONGER_OURS,
     "changes:<resource>:<generation>": SHOWS_BY_TYPE,
     "changes_at:<resource>:<generation>": SHOWS_BY_TYPE,
     "staging:<resource>": ALL_HARMLESS,

@@ -34,8 +34,8 @@ local function index_words(value)
 end
 
 -- The entries that an object is indexed under. A word that begins with "?" or "+" is none: it says where claim is to look for it.
--- Nor is one with "#" or "=": see summary.lua.
-local function indexed(entries) return string.gmatch(' ' .. entries, ' ([^%s?+#=]%S*)') end
+-- Nor is one with "*", which names a part (below), or with "#" or "=": see summary.lua.
+local function indexed(entries) return string.gmatch(' ' .. entries, ' ([^%s?+*#=]%S*)') end
 
 -- Whether the parts of an object can be told apart once they are stored as one value. A signature may follow the uid.
 local function storable(rv, uid, words)
@@ -71,11 +71,35 @@ end
 local function objects_key(resource, gen) return base .. 'cache:' .. resource .. ':' .. gen end
 local function index_key(resource, gen, entry) return base .. 'index:' .. resource .. ':' .. gen .. ':' .. entry end
 
--- A part that objects have in common is kept apart from them, once, as long as one of them is indexed under it.
+-- A part that objects have in common is kept apart from them, once, behind the number of those that name it by an entry "*name".
 local function apart_key(resource, gen) return base .. 'apart:' .. resource .. ':' .. gen end
 local function apart_in(entries)
-  local at = string.sub(entries, 1, 6) == 'apart=' and 0 or string.find(entries, ' apart=', 1, true)
-  return at and string.match(entries, '^apart=(%x+)', at + 1) or nil -- most have none
+  local at = string.byte(entries) == 42 and 0 or string.find(entries, ' *', 1, true)
+  return at and string.match(entries, '^%*(%x+)', at + 1) or nil -- most have none
+end
+
+-- What is kept of a part, and how many objects name it.
+local function part_in(value)
+  local number_of, bytes = string.match(value, '^(%d+) (.*)$')
+  return bytes or error('damaged: a part of objects'), number_of
+end
+
+-- Note that an object with these entries has come (1) or gone (-1).
+local function count_part(changed, entries, by)
+  local name = apart_in(entries)
+  if name then changed[name] = (changed[name] or 0) + by end
+end
+
+-- In the same script as the objects. `parts`: those that may be new.
+local function write_parts(resource, gen, changed, parts)
+  local apart = apart_key(resource, gen)
+  for name, by in pairs(changed) do
+    if by ~= 0 then
+      local bytes, before = part_in(redis.call('HGET', apart, name) or '0 ' .. (parts[name] or ''))
+      local now = before + by
+      if now > 0 then redis.call('HSET', apart, name, number(now) .. ' ' .. bytes) else redis.call('HDEL', apart, name) end
+    end
+  end
 end
 
 -- The parts in ARGV, and the texts of classes, by name; their count is at ARGV[at]. Also the position behind them.

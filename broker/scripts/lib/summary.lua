@@ -2,8 +2,9 @@
 -- How many objects of each class lie under an index entry: what a claim hands over in place of the objects where counts suffice.
 -- The last word among an object's entries, "#class", says its class under the first of them. A class has a text, which is kept with the
 -- count. What follows the first line of the text, and then the uid, ends the blobs of all objects of the class, which are stored without
--- it. A class that begins with "+" is of objects that an owner asks for; the owner's own word "=count" says how many of these it is to
--- have, and that counts suffice while it has so many.
+-- it. Nor are the keys that they wake stored with them: those stand in the first line of the text, behind a blank. A class that begins
+-- with "+" is of objects that an owner asks for; the owner's own word "=count" says how many of these it is to have, and that counts
+-- suffice while it has so many.
 
 local CLASSES_MAX = 32 -- where there are more, nearly every object is a class of its own
 
@@ -18,14 +19,23 @@ end
 
 local function first_entry(entries) return string.match(entries, '^%S+') end
 
--- What ends the blobs of objects with this second line, before their uids; false where nothing is left out of them.
-local function ending_of(resource, gen, line)
+-- The text of the class of objects with this second line, with its count; nil if they have no class.
+local function text_of(resource, gen, line)
   local _, class = without_class(line)
-  if not class then return false end
+  if not class then return nil end
   local text = redis.call('HGET', summary_key(resource, gen, first_entry(line) or ''), class)
   if not text or not string.find(text, '^%d+ [+-]') then error('damaged: text of a class of ' .. resource) end
-  return string.match(text, '\n(.*)$') or false
+  return text
 end
+
+-- What ends the blobs of objects with this second line, before their uids; false where nothing is left out of them.
+local function ending_of(resource, gen, line)
+  local text = text_of(resource, gen, line)
+  return text and string.match(text, '\n(.*)$') or false
+end
+
+-- The keys that objects of a class wake, from its text with or without a count.
+local function wakes_in(text) return string.match(text, '^%d* ?[+-][^ \n]* ?([^\n]*)') or '' end
 
 -- Objects as readers get them: a function from the value of one to all of it. Those of a class differ little in their second lines.
 local function whole_of(resource, gen)

@@ -77,7 +77,7 @@ class World:
     def looks_for(self, words: str) -> Stored:
         """The owner, with words about where its orphans are to be looked for. They are under no signature."""
         stored = self.stored("replicasets")
-        stored[KEY] = replace(stored[KEY], entries=f"{words} apart={stored[KEY].apart}")
+        stored[KEY] = replace(stored[KEY], entries=f"{words} *{stored[KEY].apart}")
         return stored[KEY]
 
     def ask_again(self, queue: str = QUEUE) -> None:
@@ -176,8 +176,8 @@ def _template_beside(world: World) -> None:
     world.broker.ingest("replicasets", "10", "11", [owner])
     assert world.claim().refusal == ""
     parts = world.store.state.apart["replicasets", "g-replicasets"]
-    parts[name] = deflated(inflated(template).replace(b'"spec":{', b'"spec":{"hostPID":true,'))
-    assert parts[name] != template
+    parts[name].content = deflated(inflated(template).replace(b'"spec":{', b'"spec":{"hostPID":true,'))
+    assert parts[name].content != template
 
 
 def _no_template(world: World) -> None:
