@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 _DIRECTIVE, _REPLACE = "$patch", "replace"
+_DIGEST_CHARS = 32  # 128 bits; the cache has one with each owner
 # Fields of a pod template (upstream: staging/src/k8s.io/api/core/v1/types.go) whose empty map says what absence says.
 _EMPTY_IS_ABSENT = frozenset(
     {
@@ -51,7 +52,7 @@ _ESCAPED = re.compile(rb"\\.")
 
 
 def template_digest(template_json: bytes, but_label: str = "") -> str:
-    """Hex SHA-256 that stands for the content of a pod template; null counts as the empty template.
+    """128 bits of SHA-256 in hex, which stand for the content of a pod template; null counts as the empty template.
 
     The label `but_label` does not count: a ReplicaSet's template has its hash as a label, its Deployment's has not.
     Raises ValueError for what is not the JSON of an object.
@@ -119,7 +120,7 @@ def _sha(value: Any) -> str:
         canonical = msgspec.json.encode(_plain(value), order="deterministic")
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    return sha256(canonical).hexdigest()
+    return sha256(canonical).hexdigest()[:_DIGEST_CHARS]
 
 
 def _plain(value: Any) -> Any:

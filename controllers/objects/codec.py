@@ -21,7 +21,12 @@ from oarlock.controllers.scheduling.model import Node
 
 _T = TypeVar("_T")
 _Owner = TypeVar("_Owner", ReplicaSet, DaemonSet, Deployment)
-_DIGEST_BYTES = 20
+_Selecting = TypeVar("_Selecting", ReplicaSet, Deployment)
+_DIGEST_BYTES = 16
+_LATER_S = 1 << 20
+"""Seconds below this are counted from the creation."""
+_AS_TEMPLATE = {"=": ""}
+"""In a blob, in place of labels that are those of the template. No label has such a name."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -50,9 +55,9 @@ def decoder(model: type[_T], what: str) -> Callable[[bytes], _T]:
 
 _decode_pod = decoder(Pod, "pod")
 _decode_node = decoder(Node, "node")
-decode_replicaset = decoder(ReplicaSet, "ReplicaSet")  # and the ReplicationController in that form
+_decode_replicaset = decoder(ReplicaSet, "ReplicaSet")
 decode_daemonset = decoder(DaemonSet, "DaemonSet")
-decode_deployment = decoder(Deployment, "Deployment")
+_decode_deployment = decoder(Deployment, "Deployment")
 decode_revision = decoder(ControllerRevision, "ControllerRevision")
 
 
@@ -62,17 +67,38 @@ def decode_pod(blob: bytes) -> Pod:
     if pod.created_ms < 0:
         force_setattr(pod, "created_ms", pod.created_ms * -1_000)
     if pod.ready_since_ms < 0:
-        force_setattr(pod, "ready_since_ms", pod.ready_since_ms * -1_000)
+        later_s = -1 - pod.ready_since_ms
+        since_ms = pod.created_ms + later_s * 1_000 if later_s < _LATER_S else pod.ready_since_ms * -1_000
+        force_setattr(pod, "ready_since_ms", since_ms)
     if pod.deleting_ms < 0:
         force_setattr(pod, "deleting_ms", pod.deleting_ms * -1_000)
     return pod
+
+
+def decode_replicaset(blob: bytes) -> ReplicaSet:
+    """The ReplicaSet of a blob, or the ReplicationController in that form. Raises CodecError."""
+    owner = _decode_replicaset(blob)
+    if owner.labels == _AS_TEMPLATE:
+        force_setattr(owner, "labels", owner.template_labels)
+    return _with_selector(owner)
+
+
+def decode_deployment(blob: bytes) -> Deployment:
+    """The Deployment of a blob. Raises CodecError."""
+    return _with_selector(_decode_deployment(blob))
+
+
+def _with_selector(owner: _Selecting) -> _Selecting:
+    if owner.selector is not None and owner.selector.match_labels == _AS_TEMPLATE:
+        force_setattr(owner.selector, "match_labels", owner.template_labels)
+    return owner
 
 
 def _with_short_times(pod: Pod) -> Pod:
     return msgspec.structs.replace(
         pod,
         created_ms=_short(pod.created_ms),
-        ready_since_ms=_short(pod.ready_since_ms),
+        ready_since_ms=_short_since(pod.ready_since_ms, pod.created_ms),
         deleting_ms=_short(pod.deleting_ms),
     )
 
@@ -80,6 +106,15 @@ def _with_short_times(pod: Pod) -> Pod:
 def _short(time_ms: int) -> int:
     """A time of the API is one of whole seconds. Those below zero stand for it: that takes 5 bytes in place of 9."""
     return time_ms if time_ms <= 0 or time_ms % 1_000 else time_ms // -1_000
+
+
+def _short_since(since_ms: int, created_ms: int) -> int:
+    """A pod is ready soon after it was created: -1 stands for the same second, -2 for the next one, in one byte."""
+    since_s, more_ms = divmod(since_ms, 1_000)
+    if more_ms or since_s <= _LATER_S:
+        return since_ms
+    later_s, more_ms = divmod(since_ms - created_ms, 1_000)
+    return -1 - later_s if not more_ms and 0 <= later_s < _LATER_S else -since_s
 
 
 def decode_node(blob: bytes) -> Node:
@@ -92,8 +127,15 @@ def decode_node(blob: bytes) -> Node:
 
 
 def encode_apart(owner: Any) -> bytes:
-    """The blob of an owner without its template."""
-    return encode(msgspec.structs.replace(owner, template=_digest(owner.template)))
+    """The blob of an owner without its template, and without what repeats the template's labels."""
+    fields: dict[str, Any] = {"template": _digest(owner.template)}
+    if isinstance(owner, ReplicaSet | Deployment):
+        labels, selector = owner.template_labels, owner.selector
+        if labels and selector is not None and selector.match_labels == labels:
+            fields["selector"] = msgspec.structs.replace(selector, match_labels=_AS_TEMPLATE)
+        if labels and isinstance(owner, ReplicaSet) and owner.labels == labels:
+            fields["labels"] = _AS_TEMPLATE
+    return encode(msgspec.structs.replace(owner, **fields))
 
 
 def template_apart(owner: Any) -> tuple[str, bytes]:

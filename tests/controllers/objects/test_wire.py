@@ -17,6 +17,9 @@ from oarlock.controllers.objects.codec import (
     decode_replicaset,
     decode_revision,
     encode,
+    encode_apart,
+    template_apart,
+    with_template,
 )
 from oarlock.controllers.objects.model import Condition, LabelSelector, OwnerRef, Pod, ReplicaSetStatus, Requirement
 from oarlock.controllers.objects.wire import (
@@ -321,11 +324,26 @@ def test_a_pods_blob_is_small():
     assert len(encode(typical)) <= 222
 
 
-@pytest.mark.parametrize("time_ms", [0, 1, 999, 1_000, 1_500, AT_MS, AT_MS + 1, 2**32 * 1_000, 2**62])
-def test_any_time_of_a_pod_comes_back(time_ms):
+TIMES_MS = [0, 1, 1_000, 2**20 * 1_000, 2**20 * 1_000 + 1_000, AT_MS, AT_MS + 1, AT_MS + 7_000, 2**62]
+
+
+@pytest.mark.parametrize("created_ms", TIMES_MS)
+@pytest.mark.parametrize("later_ms", [-1_000, 0, 1, 1_000, 31_000, 2**20 * 1_000 - 1_000, 2**20 * 1_000, AT_MS])
+def test_any_time_of_a_pod_comes_back(created_ms, later_ms):
     """Whole seconds are written in fewer bytes."""
-    one = pod("a", created_ms=time_ms, ready_since_ms=time_ms, deleting_ms=time_ms)
-    assert decode_pod(encode(one)) == one
+    for ready_ms in (max(0, created_ms + later_ms), later_ms):
+        one = pod("a", created_ms=created_ms, ready_since_ms=max(0, ready_ms), deleting_ms=created_ms)
+        assert decode_pod(encode(one)) == one
+
+
+@pytest.mark.parametrize("labels", [{}, {"app": "web"}, {"app": "other"}])
+@pytest.mark.parametrize(
+    "selector", [None, LabelSelector({}), LabelSelector({"app": "web"}), LabelSelector({"x": "y"})]
+)
+@pytest.mark.parametrize("template_labels", [{}, {"app": "web"}])
+def test_labels_that_are_written_once_come_back(labels, selector, template_labels):
+    one = rs(labels=labels, selector=selector, template_labels=template_labels)
+    assert with_template(decode_replicaset(encode_apart(one)), template_apart(one)[1]) == one
 
 
 @pytest.mark.parametrize("blob", [b"", b"\xc1", b"\x90", encode(rs())[:-1]], ids=["none", "never used", "short", "cut"])
