@@ -382,6 +382,24 @@ local function note_ending(child, value)
   end
 end
 
+-- By resource, in the order in which they are first named.
+local function children_of(i)
+  local found = {}
+  for group = 1, groups do found[group] = {} end
+  for c, ids_of in ipairs(members[i]) do
+    local child, into = children[c], found[children[c].group]
+    for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
+      for _, value in ipairs(redis.call('HMGET', child.objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))) do
+        if value then
+          note_ending(child, value)
+          into[#into + 1] = value
+        end
+      end
+    end
+  end
+  return found
+end
+
 for i = 1, taken do
   local key = names[i]
   if min_rv[i] and waiting[i] == '' then redis.call('HDEL', min_rvs, key) end
@@ -392,23 +410,11 @@ for i = 1, taken do
   if #counts[i] > 0 and not unsettled[i] and not crashes[i] then
     reply[6 + i] = {key, owner_values[i], waited_ms, whys[i], counts[i]}
   else
-    local expect, found = expectations[i], {}
+    local expect = expectations[i]
     if #expect > 0 then expect = timed(key, expect, expects[i]) end
-    for group = 1, groups do found[group] = {} end
-    for c, ids_of in ipairs(members[i]) do
-      local child, into = children[c], found[children[c].group]
-      for at = 1, #ids_of, 5000 do -- unpack fails near 8000 arguments
-        for _, value in ipairs(redis.call('HMGET', child.objects, unpack(ids_of, at, math.min(at + 4999, #ids_of)))) do
-          if value then
-            note_ending(child, value)
-            into[#into + 1] = value
-          end
-        end
-      end
-    end
     reply[6 + i] = {
-      key, owner_values[i] or '', waited_ms, whys[i], counts[i], found, expect, waiting[i], unsettled[i] or '', tonumber(crashes[i] or 0),
-      apart[i], left[i],
+      key, owner_values[i] or '', waited_ms, whys[i], counts[i], children_of(i), expect, waiting[i], unsettled[i] or '',
+      tonumber(crashes[i] or 0), apart[i], left[i],
     }
   end
 end
