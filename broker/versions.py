@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def newer(one: str, other: str) -> bool:
     """Whether ``one`` comes after ``other``. The empty text comes before all."""
-    return (len(one), one) > (len(other), other)
+    return one > other if len(one) == len(other) else len(one) > len(other)
 
 
 def latest(one: str, other: str) -> str:

@@ -67,7 +67,8 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
     if newer(from_rv, mark):
         return Ingested("GAP", mark)
     gen, skipped, logged = generation(state, resource), 0, False
-    objects, wakings = state.objects.setdefault((resource, gen), {}), list[tuple[str, str, int]]()
+    objects = state.objects.setdefault((resource, gen), {})
+    wakings: list[tuple[str, str, int]] = []
     for at, event in enumerate(events):
         if not newer(event.rv, mark):
             skipped += 1
@@ -95,16 +96,15 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
             objects[event.id] = new
         recount_apart(state, resource, gen, old, event)
     added = state.add_all([(task, trigger) for task, trigger, _ in wakings], now)
-    told = tuple((task, state.queued_since_ms(*split(task)), at) for task, _, at in wakings)
+    told = tuple([(task, state.queued_since_ms(*split(task)), at) for task, _, at in wakings])
     if logged:
         changes.trim(state, resource, gen)
     if newer(to_rv, mark):
         added += wake_readers(state, now, resource, to_rv)
+        state.watermark[resource] = to_rv
     state.wake(now)
     if not newer(mark, to_rv):
         state.watermark_at[resource] = now
-    if newer(to_rv, mark):
-        state.watermark[resource] = to_rv
     return Ingested("OK", to_rv, added, skipped, told)
 
 

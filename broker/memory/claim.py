@@ -194,8 +194,11 @@ def _choose(
     state: EpochState, now: int, holder: str, specs: Sequence[LoadSpec], limits: ClaimLimits
 ) -> tuple[LoadSpec, list[str], float] | Idle:
     """The first queue that lets keys go now, those keys, and its tokens."""
-    why, beginning = Idle.EMPTY, dict[str, int]()
+    why = Idle.EMPTY
+    beginning: dict[str, int] = {}
     for given in in_order(state, specs):
+        if not state.queue(given.queue).queued:
+            continue
         if limits.beside is None:
             names = hold_back(state, given.queue, limits.keys_max, now, beginning)
         else:
@@ -206,7 +209,7 @@ def _choose(
             free = [key for key in looked_at if key not in alone and key.rpartition("/")[0] not in limits.beside]
             names = free[: limits.keys_max]
         rate_set = number_in(state.pauses.get(f"rate {given.queue}"), "rate")
-        spec = given._replace(rate_per_s=rate_set or given.rate_per_s)
+        spec = given._replace(rate_per_s=rate_set) if rate_set else given
         rated = bool(spec.rate_per_s and names)
         tokens = _tokens(state.queue(spec.queue), spec.rate_per_s, now) if rated else float(limits.keys_max)
         if some := names[: max(0, int(tokens + 1e-6))]:

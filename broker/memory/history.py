@@ -6,6 +6,7 @@ Not in the twin: that a server whose memory is nearly used up drops all historie
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oarlock.broker.memory.state import EpochState, Lock, split
@@ -161,7 +162,7 @@ def _shortened(ended_ms: int, names: list[str], lines: list[_Line], bytes_max: i
 def keep_turns(state: EpochState) -> None:
     """What was written longest ago goes first where a fleet has too much of it."""
     while state.history_bytes > FLEET_BYTES_MAX and state.histories:
-        _drop(state, _oldest(state)[:DROPPED_TOGETHER])
+        _drop(state, _oldest(state.histories)[:DROPPED_TOGETHER])
 
 
 def lose_turn(state: EpochState, now: int, task: str, lock: Lock, ended: str = "") -> None:
@@ -172,11 +173,12 @@ def lose_turn(state: EpochState, now: int, task: str, lock: Lock, ended: str = "
 
 def trim(state: EpochState, now: int) -> None:
     """Drop those of keys without a turn for a day."""
-    _drop(state, [task for task in _oldest(state) if state.histories[task] <= now - AGE_MAX_MS][:TRIMMED_TOGETHER])
+    old = {task: at for task, at in state.histories.items() if at <= now - AGE_MAX_MS}
+    _drop(state, _oldest(old)[:TRIMMED_TOGETHER])
 
 
-def _oldest(state: EpochState) -> list[str]:
-    return sorted(state.histories, key=lambda task: (state.histories[task], task))
+def _oldest(histories: Mapping[str, int]) -> list[str]:
+    return sorted(histories, key=lambda task: (histories[task], task))
 
 
 def _drop(state: EpochState, tasks: list[str]) -> None:

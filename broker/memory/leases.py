@@ -63,9 +63,10 @@ def renew(state: EpochState, now: int, holders: Sequence[str], lease_ms: int) ->
         state.no_reclaim_until = now + lease_ms
         state.capping = dict.fromkeys(_timed(state, now, lease_ms), math.inf)
         state.hurry()
-    for name, (entries, latest) in _timed(state, now, lease_ms).items():
-        if name in state.capping and _cap_page(state, name, entries, latest):
-            state.hurry()
+    if state.capping:
+        for name, (entries, latest) in _timed(state, now, lease_ms).items():
+            if name in state.capping and _cap_page(state, name, entries, latest):
+                state.hurry()
     state.tick = now
     for holder in holders:
         if holder in state.holders:

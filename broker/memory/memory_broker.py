@@ -140,7 +140,7 @@ class MemoryBroker:
         waiting = pauses.end_pauses(state, now)
         for queue in sorted(state.registered):
             q = state.queue(queue)
-            for entries in (q.delayed, q.parked):
+            for entries in filter(None, (q.delayed, q.parked)):
                 ready = sorted((at, key) for key, at in entries.items() if at <= now)[:limit]
                 for _, key in ready:
                     del entries[key]
@@ -188,7 +188,7 @@ class MemoryBroker:
         self, resource: str, from_rv: str, to_rv: str, events: Sequence[Event], *, told: bool = False
     ) -> Ingested:
         done = cache.ingest(*self._enter("ingest"), resource, from_rv, to_rv, events)
-        return done if told else done._replace(woken=())
+        return done if told or not done.woken else done._replace(woken=())
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         return cache.stage(*self._enter("stage"), resource, generation, events, lock_ms)

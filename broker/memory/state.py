@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from oarlock.broker.expectations import BACK_OFF, NOTES
 from oarlock.broker.memory.budget import BudgetState
@@ -151,8 +152,7 @@ class QueueState:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """A cached object with what the scripts keep beside it."""
 
     rv: str
@@ -172,6 +172,8 @@ class Stored:
     @property
     def apart(self) -> str:
         """Name of what lies apart from it; "" where nothing does."""
+        if "*" not in self.entries:
+            return ""
         return next((each[1:] for each in self.entries.split() if each[0] == "*"), "")
 
     @property
@@ -292,9 +294,10 @@ class EpochState:
 
     def wake(self, now: int) -> None:
         """For each key that came to a queue one worker may go that waits for its keys."""
-        came, self.came = self.came, Counter()
-        for queue, count in came.items():
-            self._let_go(queue, count, now)
+        if self.came:
+            came, self.came = self.came, Counter()
+            for queue, count in came.items():
+                self._let_go(queue, count, now)
 
     def wake_for(self, queue: str) -> None:
         """Keys are queued, and the worker that was to take them may not come."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import redis
@@ -289,10 +290,17 @@ def counted(lines: Iterable[str]) -> Counts:
     """Entry -> class -> how many of these lines of index entries begin with that entry and end with that class."""
     counts: Counts = {}
     for line in lines:
-        if match := re.fullmatch(r"(\S+) (?:.* )?#(\S+)", line):
-            classes = counts.setdefault(match[1], {})
-            classes[match[2]] = classes.get(match[2], 0) + 1
+        if found := _counted_as(line):
+            entry, name = found
+            classes = counts.setdefault(entry, {})
+            classes[name] = classes.get(name, 0) + 1
     return counts
+
+
+@lru_cache(4_096)
+def _counted_as(line: str) -> tuple[str, str] | None:
+    match = re.fullmatch(r"(\S+) (?:.* )?#(\S+)", line)
+    return (match[1], match[2]) if match else None
 
 
 def counts_of(texts: Mapping[str, str]) -> dict[str, int]:

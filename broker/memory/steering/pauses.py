@@ -79,7 +79,8 @@ def hold_back(state: EpochState, queue: str, count: int, now: int, beginning: Be
     """The first queued keys that no pause is over and that may begin. The others are taken out of the stream, unless
     the pause is over the whole queue.
     """
-    q, free = state.queue(queue), list[str]()
+    q = state.queue(queue)
+    free: list[str] = []
     if f"queue {queue}" in state.pauses:
         return []
     while not free and (first := q.first(count)):

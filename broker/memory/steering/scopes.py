@@ -10,6 +10,8 @@ from oarlock.broker.pauses import NUMBER_MAX, WEIGHT_MAX, WEIGHT_MIN
 
 def number_in(text: str | None, word: str) -> float | None:
     """The number in a text, such as "rate=5"; None where there is none above 0."""
+    if text is None:
+        return None
     found = re.search(rf" {word}=([0-9]+\.?[0-9]*) ", f" {text} ")
     return min(float(found[1]), NUMBER_MAX) if found is not None and float(found[1]) > 0 else None
 
