@@ -72,6 +72,8 @@ class KnownOwners:
 
     def doubt_since(self, news: int) -> None:
         """Orphans that were routed at this count of ``news`` are in the cache only now: doubt what is newer."""
+        if news == self.news:
+            return
         newer = takewhile(lambda each: each[1] > news, reversed(self._news_of.items()))
         self.doubtful.update(owner for owner, _ in newer)
 

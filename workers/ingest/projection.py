@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -26,8 +25,7 @@ OWNED = b'"controller":true'
 """API servers write this into the JSON of every object that has a controller. An object without it may be an orphan."""
 
 
-@dataclass(slots=True)
-class EventBatch:
+class EventBatch(msgspec.Struct):
     """Contiguous watch events up to ``to``, ready to be applied.
 
     ``events`` are in order. Another ingestor applied the events at or below the watermark: they count only for
@@ -38,9 +36,9 @@ class EventBatch:
     to: str
     news: int = 0
     count: int = 0
-    events: list[Event] = field(default_factory=list)
-    orphans: list[tuple[str, tuple[WakeKey, ...]]] = field(default_factory=list)
-    owners: list[tuple[str, WakeKey]] = field(default_factory=list)
+    events: list[Event] = []
+    orphans: list[tuple[str, tuple[WakeKey, ...]]] = []
+    owners: list[tuple[str, WakeKey]] = []
 
 
 class Projector:
@@ -166,9 +164,9 @@ def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Without texts that hold white space, which separates the broker's words. A reference may name an owner by any
     text (upstream: apimachinery ValidateOwnerReferences only asks for some), but no owner can have such a name.
     """
-    if any(text.split() != [text] for text in texts):
-        return tuple([text for text in texts if text.split() == [text]])
-    return texts
+    if " ".join(texts).split() == list(texts):
+        return texts
+    return tuple([text for text in texts if text.split() == [text]])
 
 
 class OutOfOrder(Exception):

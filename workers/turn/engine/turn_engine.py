@@ -185,7 +185,7 @@ class TurnEngine(ABC):
         reply: Batch | Idle = Idle.EMPTY
         for specs, keys_max in calls:
             asked_ms = self._clock.mono_ms()
-            found = self._taken(self._broker.claim(*self._words(holder, specs, keys_max, beside)), asked_ms)
+            found = self._taken(self._broker.claim(*self._words(holder, specs, keys_max, beside)), asked_ms, beside)
             if found is not Idle.EMPTY:
                 reply = found
             if found not in (Idle.EMPTY, Idle.LIMITED):
@@ -201,15 +201,15 @@ class TurnEngine(ABC):
         self, holder: str, specs: Sequence[LoadSpec], keys_max: int, beside: Collection[str] | None = None
     ) -> tuple[str, str, list[LoadSpec], ClaimLimits]:
         """Of the broker's claim. What turns of an earlier batch shared is forgotten."""
-        if beside is None:
-            self._begin_batch()
         self._looks.clear()
         settings = self._settings
         limits = ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes, beside, LOAD_MIN)
         return holder, secrets.token_hex(16), [self._with_versions(spec) for spec in specs], limits
 
-    def _taken(self, batch: Batch | Idle, asked_ms: int) -> Batch | Idle:
+    def _taken(self, batch: Batch | Idle, asked_ms: int, beside: Collection[str] | None = None) -> Batch | Idle:
         if isinstance(batch, Batch):
+            if beside is None:
+                self._begin_batch()
             if batch.unloaded:
                 batch = self._broker.load(batch)
             settings = self._settings
