@@ -12,7 +12,7 @@ from oarlock.workers.turn.steps import Write
 from tests.simulation.slow_starts import SlowStarts
 from tests.simulation.traffic import Traffic, View
 from tests.simulation.violation import Violation
-from tests.simulation.world import NAMESPACE, World, is_active
+from tests.simulation.world import World, is_active
 
 
 def view_of(batch: Batch, now_ms: int) -> View:
@@ -67,7 +67,7 @@ class Bounds:
 
 @dataclass
 class Checker:
-    """I1 no over-creation, I2 no over-deletion, I4 fenced steps exclusive, I6 the cache, I8 UIDs.
+    """I1 no over-creation, I2 no over-deletion, I4 fenced steps exclusive, I6 watermarks, I8 UIDs.
 
     I2: no delete is sent that the owner version read by its turn's claim does not allow. The judge takes the smallest
     number wanted since that version, less what others took away since the pods were read.
@@ -165,19 +165,6 @@ class Checker:
         if mark < last:
             raise Violation(f"I6: the watermark of {resource} went from {last} back to {mark}")
         self.marks[epoch, resource] = mark
-
-    def cache_is(self, resource: str, mark: int, cached: dict[str, str]) -> None:
-        """The cache at a watermark, against the journal up to there."""
-        then: dict[str, str] = {}
-        for change in self.world.journal:
-            if change.rv > mark:
-                break
-            if change.resource == resource:
-                then.pop(f"{NAMESPACE}/{change.name}", None)
-                if change.obj is not None:
-                    then[f"{NAMESPACE}/{change.name}"] = str(change.rv)
-        if cached != then:
-            raise Violation(f"I6: the cache of {resource} at {mark} is {cached}, the API held {then}")
 
     def at_rest(self) -> None:
         """After each step: an owner that is as it asks to be, without outstanding writes, starts anew.

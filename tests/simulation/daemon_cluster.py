@@ -272,38 +272,37 @@ class Cluster:
 
     def _live(self, pod: Pod, *, calm: bool) -> None:
         habits, chance = self.habits, self._random.random
-        doc = self.world.tables["pods"][pod.name].doc
-        status, nodes = doc["status"], self.world.tables["nodes"]
         if self._collected(pod):
             return
         if pod.deleting_ms:
-            self._leave(pod, doc, calm)
+            self._leave(pod, calm)
         elif not pod.node_name:
-            if pod.pinned_node in nodes:
+            if pod.pinned_node in self.world.tables["nodes"]:
+                doc = self.world.tables["pods"][pod.name].doc
                 doc["spec"]["nodeName"] = pod.pinned_node
                 self.world.put("pods", doc)
         elif pod.phase in FINISHED:
             pass
         elif not calm and chance() < habits.fails:
-            doc["status"] = {"phase": self._random.choice(("Failed", "Failed", "Succeeded"))}
-            self.world.put("pods", doc)
+            self._put_status(pod, {"phase": self._random.choice(("Failed", "Failed", "Succeeded"))})
         elif pod.ready and not calm and chance() < habits.unreadies:
-            status["conditions"] = [{"type": "Ready", "status": "False"}]
-            self.world.put("pods", doc)
+            status = self.world.tables["pods"][pod.name].doc["status"]
+            self._put_status(pod, status | {"conditions": [{"type": "Ready", "status": "False"}]})
         elif not pod.ready and (calm or chance() < habits.readies):
-            now = rfc3339(self.world.wall_ms())
-            doc["status"] = {
-                "phase": "Running",
-                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}],
-            }
-            self.world.put("pods", doc)
+            since = rfc3339(self.world.wall_ms())
+            ready = {"type": "Ready", "status": "True", "lastTransitionTime": since}
+            self._put_status(pod, {"phase": "Running", "conditions": [ready]})
 
-    def _leave(self, pod: Pod, doc: Doc, calm: bool) -> None:
-        hangs = bool(doc["metadata"].get("finalizers"))
+    def _put_status(self, pod: Pod, status: Doc) -> None:
+        doc = self.world.tables["pods"][pod.name].doc
+        doc["status"] = status
+        self.world.put("pods", doc)
+
+    def _leave(self, pod: Pod, calm: bool) -> None:
+        hangs = bool(self.world.tables["pods"][pod.name].doc["metadata"].get("finalizers"))
         if hangs and not calm and self._random.random() < self.habits.hangs:
             if pod.phase not in FINISHED and pod.node_name:
-                doc["status"] = {"phase": self._random.choice(FINISHED)}
-                self.world.put("pods", doc)
+                self._put_status(pod, {"phase": self._random.choice(FINISHED)})
             return
         self.world.remove("pods", pod.name)
 

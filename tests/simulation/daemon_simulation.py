@@ -165,7 +165,8 @@ class DaemonSimulation(Simulation):
     def _advance(self, by_ms: int) -> None:
         if self._of is None:
             super()._advance(by_ms)
-        self._on_clock(self.clock.wall_ms())
+        else:  # the first fleet moves the clock of both
+            self._on_clock(self.clock.wall_ms())
 
     def _check_nodes(self) -> None:
         """I3: a change of a node that is in the cache was looked at since, or is queued."""

@@ -95,7 +95,8 @@ class DaemonWorld(Traffic):
         meta = doc["metadata"]
         meta["resourceVersion"] = str(self.rv)
         meta.setdefault("namespace", "" if resource == "nodes" else NAMESPACE)
-        meta.setdefault("creationTimestamp", rfc3339(self.wall_ms()))
+        if "creationTimestamp" not in meta:
+            meta["creationTimestamp"] = rfc3339(self.wall_ms())
         raw = orjson.dumps(doc)
         _, obj = self.kinds[resource].from_json(raw)
         self.tables[resource][meta["name"]] = Stored(self.rv, raw, obj)

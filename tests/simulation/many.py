@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import time
@@ -119,7 +120,7 @@ def parts(chosen: Sequence[Place], first: int, last: int, processes: int) -> Ite
     """Run all seeds from ``first`` to ``last``; parts come in the order of their seeds."""
     begins = range(first, last + 1, CHUNK)
     counts = [min(CHUNK, last + 1 - begin) for begin in begins]
-    with ProcessPoolExecutor(processes) as pool:
+    with ProcessPoolExecutor(processes, initializer=gc.freeze) as pool:  # what is loaded stays, so it is not searched
         try:
             yield from pool.map(run, [chosen] * len(counts), begins, counts)
         finally:

@@ -11,7 +11,7 @@ from tests.simulation.daemon_world import DaemonWorld
 
 @dataclass
 class ProtocolChecker:
-    """I4 fenced steps exclusive, I6 the cache."""
+    """I4 fenced steps exclusive, I6 watermarks."""
 
     world: DaemonWorld
     nonces: dict[str, str] = field(default_factory=dict)
@@ -41,16 +41,3 @@ class ProtocolChecker:
         if mark < last:
             raise Violation(f"I6: the watermark of {resource} went from {last} back to {mark}")
         self.marks[epoch, resource] = mark
-
-    def cache_is(self, resource: str, mark: int, cached: dict[str, str]) -> None:
-        """The cache at a watermark, against the journal up to there."""
-        then: dict[str, str] = {}
-        for change in self.world.journal:
-            if change.rv > mark:
-                break
-            if change.resource == resource:
-                then.pop(change.key, None)
-                if not change.gone:
-                    then[change.key] = str(change.rv)
-        if cached != then:
-            raise Violation(f"I6: the cache of {resource} at {mark} is {cached}, the API held {then}")

@@ -63,6 +63,8 @@ class RolloutChecker(ProtocolChecker):
     bounds: dict[str, Bounds] = field(default_factory=dict)
     scales: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     """Sizes announced in this epoch, by target and resourceVersion."""
+    looked_at_rv: int = 0
+    """The last version of the cluster that was looked at while nothing was outstanding."""
     _asked: dict[str, tuple[int, Bounds]] = field(default_factory=dict)
     """UID -> version of a Deployment, and the bounds that it asks for."""
     was_available: set[str] = field(default_factory=set)
@@ -232,9 +234,15 @@ class RolloutChecker(ProtocolChecker):
         self.scales.clear()
 
     def at_rest(self) -> None:
-        """After each step: a Deployment that has all it asks for, without outstanding writes, starts anew."""
+        """After each step: a Deployment that has all it asks for, without outstanding writes, starts anew.
+
+        A cluster that has not changed since the last look is as it was.
+        """
+        if self.world.rv == self.looked_at_rv:
+            return
         if any(flight.answer is None and not flight.lost for flight in self.world.flights):
             return
+        self.looked_at_rv = self.world.rv
         for stored in self.world.deployments():
             uid = stored.obj.uid
             rv, asked = self._asked.get(uid, (0, None))

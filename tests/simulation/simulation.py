@@ -5,7 +5,6 @@ The invariants are looked at after every step; at the end the faults stop and ev
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -16,9 +15,11 @@ from oarlock.workers.turn.steps import Write
 from tests.manual_clock import ManualClock
 from tests.simulation.actors import Ingestor, Worker
 from tests.simulation.checker import Checker, Violation
+from tests.simulation.dice import Dice
 from tests.simulation.people import People
 from tests.simulation.progress import OBSERVED_MS, STAGES, stalled, unobserved
 from tests.simulation.refusals import Place, Refusals
+from tests.simulation.replay import Replay
 from tests.simulation.traffic import Flight
 from tests.simulation.world import NAMESPACE, World, is_active
 
@@ -95,7 +96,7 @@ class Simulation:
         drain: bool = True,
     ) -> None:
         self._residue_ms, self._drain = residue_ms, drain
-        self.seed, self._random = seed, random.Random(seed)
+        self.seed, self._random = seed, Dice(seed)
         self._weights, self._count = weights or Weights(), workers
         self._drawn = [getattr(self, f"_{name}") for name in self.draws]
         self._up_to = list(accumulate(getattr(self._weights, name) for name in self.draws))
@@ -112,6 +113,7 @@ class Simulation:
         weights = self._weights
         self.refusals = Refusals(weights.refuses, weights.refuses_most, self._place, self.clock.mono_ms, self._random)
         self._found(owners, strict)
+        self._replay = Replay(self.world.journal)
         self.people = People(self._random, self.clock.wall_ms, self.world.count)
         self.checker.on_claim = self.people.claimed
 
@@ -149,8 +151,7 @@ class Simulation:
         """One step of somebody, then the look at the invariants."""
         self.steps += 1
         self._advance(self._random.choice(self._weights.pace_ms))
-        (drawn,) = self._random.choices(self._drawn, cum_weights=self._up_to)
-        drawn()
+        self._random.weighted(self._drawn, self._up_to)()
         self.checker.at_rest()
         if self.steps % 20 == 0:
             self._check_cache()
@@ -161,7 +162,9 @@ class Simulation:
         for resource in self.resources:
             mark = self.broker.watermark(resource)
             if mark is not None:
-                self.checker.cache_is(resource, int(mark), self.broker.cached(resource))
+                cached, held = self.broker.cached(resource), self._replay.held(resource, int(mark))
+                if cached != held:
+                    raise Violation(f"I6: the cache of {resource} at {mark} is {cached}, the API held {held}")
                 kept, of_objects = self.broker.counts(resource)
                 if kept != of_objects:
                     raise Violation(f"I6: of {resource} {kept} is counted, but there are {of_objects}")
@@ -181,19 +184,22 @@ class Simulation:
             self._on_clock(self.clock.wall_ms())
         if not self.world.flights:
             return
-        residue_ms = self._residue_ms or self.settings.request_timeout_ms + 1000
+        gone_ms = self.clock.mono_ms() - (self._residue_ms or self.settings.request_timeout_ms + 1000)
         for flight in self.world.flights:
-            if flight.answer is None and not flight.lost and self.clock.mono_ms() - flight.sent_ms > residue_ms:
+            if flight.answer is None and not flight.lost and flight.sent_ms < gone_ms:
                 flight.lost = True  # the server has given up on it: it will never land
         self.world.flights = [f for f in self.world.flights if not f.lost and not (f.answer and f.arrived)]
 
     # -- steps
 
     def _worker(self) -> None:
-        ready = [w for w in self.workers if w.alive and w.frozen_until <= self.clock.mono_ms()]
+        now_ms = self.clock.mono_ms()
+        ready = [w for w in self.workers if w.alive and w.frozen_until <= now_ms]
         if ready:
-            self._random.choice(ready).step()
-        self._see_off()
+            worker = self._random.choice(ready)
+            worker.step()
+            if not worker.alive:
+                self._see_off()
 
     def _see_off(self) -> None:
         """Workers that have ended are workers no more."""

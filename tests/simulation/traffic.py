@@ -116,6 +116,8 @@ Line = TypeVar("Line", bound=Changed)
 
 def news_after(journal: Sequence[Line], rv: int, resource: str) -> list[Line]:
     """What a watch of the resource that begins at this version has to tell."""
+    if not journal or journal[-1].rv <= rv:
+        return []
     return [each for each in journal[bisect_right(journal, rv, key=attrgetter("rv")) :] if each.resource == resource]
 
 

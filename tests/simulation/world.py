@@ -31,6 +31,14 @@ class Change:
     uid: str
     obj: Any
 
+    @property
+    def key(self) -> str:
+        return f"{NAMESPACE}/{self.name}"
+
+    @property
+    def gone(self) -> bool:
+        return self.obj is None
+
 
 @dataclass
 class World(Traffic):
