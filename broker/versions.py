@@ -10,4 +10,4 @@ def newer(one: str, other: str) -> bool:
 
 def latest(one: str, other: str) -> str:
     """The later of the two."""
-    return one if newer(one, other) else other
+    return max(one, other) if len(one) == len(other) else max(one, other, key=len)

@@ -54,7 +54,9 @@ def recount_apart(state: EpochState, resource: str, gen: str, old: Stored | None
 
 def wake_readers(state: EpochState, now: int, resource: str, rv: str) -> int:
     """Add the keys that waited for the cache to pass ``rv``. Returns how many entered a stream."""
-    waiting = state.unread.get(resource, set())
+    waiting = state.unread.get(resource)
+    if not waiting:
+        return 0
     passed = sorted(each for each in waiting if not newer(each[1], rv))
     waiting.difference_update(passed)
     return sum(state.add(*split(task), f"read {resource}", now) for _, _, task in passed)
@@ -95,15 +97,15 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         else:
             objects[event.id] = new
         recount_apart(state, resource, gen, old, event)
-    added = state.add_all([(task, trigger) for task, trigger, _ in wakings], now)
+    added = state.add_all([(task, trigger) for task, trigger, _ in wakings], now) if wakings else 0
     told = tuple([(task, state.queued_since_ms(*split(task)), at) for task, _, at in wakings])
     if logged:
         changes.trim(state, resource, gen)
     if newer(to_rv, mark):
         added += wake_readers(state, now, resource, to_rv)
-        state.watermark[resource] = to_rv
+        state.watermark[resource] = mark = to_rv
     state.wake(now)
-    if not newer(mark, to_rv):
+    if mark == to_rv:
         state.watermark_at[resource] = now
     return Ingested("OK", to_rv, added, skipped, told)
 

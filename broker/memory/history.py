@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from oarlock.broker.memory.state import EpochState, Lock, split
 
@@ -126,15 +127,21 @@ def _parsed(text: str) -> tuple[int, int, int, list[str], list[_Line]]:
     head = _FIRST.fullmatch(first)
     if head is None:
         return 0, 0, 0, [], []
-    found = [_LINE.fullmatch(line) for line in lines]
     ended_ms = int(head[2] or head[1])
     return (
         int(head[1]),
         ended_ms,
         int(head[3] or 0),
         head[4].split(),
-        [_Line(m[1], int(m[2]), int(m[3] or 1), m[4], int(m[5]), m[6], m[7]) for m in found if m is not None],
+        [_Line(*found) for found in map(_fields, lines) if found is not None],
     )
+
+
+@lru_cache(4_096)
+def _fields(line: str) -> tuple[str, int, int, str, int, str, str] | None:
+    """Those of a ``_Line``. A line is read with every turn of its key."""
+    m = _LINE.fullmatch(line)
+    return None if m is None else (m[1], int(m[2]), int(m[3] or 1), m[4], int(m[5]), m[6], m[7])
 
 
 def _text(first: str | int, names: list[str], lines: list[_Line]) -> str:

@@ -333,12 +333,12 @@ class EpochState:
 
     def because(self, queue: str, key: str, trigger: str, now: int) -> bool:
         """Note what queues a key: since when, how many triggers, the first, the last of the most urgent. Returns
-        whether its lane is a more urgent one now.
+        whether its lane is a more urgent one now, for a key that waits behind the front.
         """
-        whys = self.queue(queue).why
-        was = whys.get(key)
-        whys[key] = first_why(trigger, now) if was is None else with_trigger(key, was, trigger)
-        return was is not None and lane_of_why(key, whys[key]) < lane_of_why(key, was)
+        q = self.queue(queue)
+        was = q.why.get(key)
+        q.why[key] = first_why(trigger, now) if was is None else with_trigger(key, was, trigger)
+        return was is not None and key in q.backlog and lane_of_why(key, q.why[key]) < lane_of_why(key, was)
 
     def queued_since_ms(self, queue: str, key: str) -> int:
         """Since when a key is queued for its next turn."""
@@ -361,7 +361,7 @@ class EpochState:
                 added += 1
             elif q.state[key] == "running":
                 q.state[key] = "running+"
-            elif moves and key in q.backlog:
+            elif moves:
                 q.line_up(key, now, weight_of(self.pauses, namespace_of(key)))
         return added
 

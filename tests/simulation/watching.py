@@ -78,8 +78,10 @@ class WatchingIngestor:
             if mark is not None:
                 self._watch_from(resource, mark)
             return
-        applier = self._applier(resource)
+        applier = self._appliers[resource]
         match applier.step(broker, JournalStream(self._world, resource, applier.position, size)):
+            case Applied.DONE:
+                pass
             case Applied.GAP:
                 self._world.count("gaps")
                 self._watch_from(resource, applier.gap_at)

@@ -82,7 +82,8 @@ class Applier:
         self.emptied = False
         if self._batch is None:
             if not self._rested:
-                self._taken_ns = self._taken_ns if self._raw else self._tracer.now_ns()
+                if not self._raw:
+                    self._taken_ns = self._tracer.now_ns()
                 room = BATCH_EVENTS - len(self._raw)
                 taken = stream.take(room)
                 self._raw.extend(taken)
@@ -134,7 +135,7 @@ class Applier:
             if not newer(rv, skipped_to):
                 for queue, key in wakes:
                     broker.add(queue, [key], why="orphans")
-        self._owners.doubtful.update(owner for rv, owner in batch.owners if not newer(rv, skipped_to))
+        self._owners.doubtful.update([owner for rv, owner in batch.owners if not newer(rv, skipped_to)])
 
 
 def _woken(resource: str, events: Sequence[Event], result: Ingested) -> list[Woken]:
