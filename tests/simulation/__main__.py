@@ -52,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"it is run alone by: {again}")
         return 1
     seen = ", ".join(f"{search.seen[what]:,} {what}" for what in TOLD)
-    print(f"{search.next - search.first:,} seeds of {len(chosen)} scenarios kept every invariant; {seen}")
+    of = f"{search.next - search.first:,} seeds of {len(chosen)} scenarios"
+    print(f"{of}, {search.simulated_hours:,.1f} hours of simulated time, kept every invariant; {seen}")
     print(f"{search.per_minute:,.0f} seeds a minute of a core")
     return 0
 

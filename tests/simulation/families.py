@@ -17,6 +17,9 @@ from tests.simulation.rollout_simulation import RolloutSimulation
 from tests.simulation.simulation import Simulation
 from tests.simulation.whole_simulation import WholeSimulation, known
 
+SIMULATED_MS = "simulated ms"
+"""Among what happened: how far the clocks of the runs came."""
+
 
 @dataclass(frozen=True)
 class Family:
@@ -38,14 +41,13 @@ class Family:
         return self.new(seed, rig.broker, rig.clock, **options)
 
     def run(self, rig: Any, scenario: str, seed: int) -> Mapping[str, int]:
-        """Run one seed to its end; how often what happened. Raises Violation."""
+        """Run one seed to its end; how often what happened, and the ms of its clock. Raises Violation."""
         simulation = self.begun(rig, scenario, seed)
         try:
             simulation.run(self.steps)
         except Violation as violation:
             raise Violation(f"{self.name}, scenario {scenario!r}, {self.steps} steps: {violation}") from None
-        seen: Mapping[str, int] = simulation.world.seen
-        return seen
+        return {**simulation.world.seen, SIMULATED_MS: simulation.simulated_ms}
 
     def campaign(self, rig: Any, scenario: str, seeds: Iterable[int]) -> Counter[str]:
         """Run the seeds; how often what happened in all. Raises Violation with the first that fails."""

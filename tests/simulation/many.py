@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tests import ROOT
 from tests.simulation.checker import Violation
-from tests.simulation.families import FAMILIES
+from tests.simulation.families import FAMILIES, SIMULATED_MS
 from tests.simulation.memory_rig import MemoryRig
 
 CHUNK = 50
@@ -79,6 +79,11 @@ class Search:
         self.next += part.seeds
         self.cpu_s += part.cpu_s
         self.seen.update(part.seen)
+
+    @property
+    def simulated_hours(self) -> float:
+        """Of the clocks of the runs, together."""
+        return self.seen[SIMULATED_MS] / 3_600_000
 
     @property
     def per_minute(self) -> float:

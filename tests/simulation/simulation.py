@@ -103,6 +103,7 @@ class Simulation:
         """Of each draw its weight and those before it."""
         self.settings = settings or Settings()
         self.clock, self._on_clock, self._new_broker = ManualClock(), on_clock, new_broker
+        self._begun_ms = self.clock.mono_ms()
         self._on_clock(self.clock.wall_ms())
         self.epoch, self.broker = 1, new_broker(1)
         self._drained_ms: int | None = 0
@@ -133,6 +134,11 @@ class Simulation:
         self.ingestors = [Ingestor(self.world, lambda: self.broker, f"i{n}") for n in range(2)]
 
     # -- the run
+
+    @property
+    def simulated_ms(self) -> int:
+        """How much of its time has passed."""
+        return self.clock.mono_ms() - self._begun_ms
 
     def run(self, steps: int) -> None:
         """Raises Violation, with the seed and the step at which it happened."""
