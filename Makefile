@@ -66,8 +66,8 @@ chaos: $(READY) ## seeded campaign of faults with a verdict; DURATION=120 SEED=7
 sim: $(READY) ## SEEDS=1000 simulated runs on all cores; it goes on where it stopped; FLAGS="--only rolling --first 17"
 	@$(BIN)/python -m tests.simulation run --seeds $(or $(SEEDS),1000) $(FLAGS)
 
-evidence: $(READY) ## the next SLICES=1 campaigns of 300 kills each, kept for docs/evidence.md
-	@$(BIN)/python -m tests.evidence play --slices $(or $(SLICES),1)
+evidence: $(READY) ## what is left to play for docs/evidence.md; SLICES=10 campaigns, JOBS=3 side by side, ONLY=points
+	@$(BIN)/python -m tests.evidence play $(if $(SLICES),--slices $(SLICES)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY))
 	@$(BIN)/python -m tests.evidence table
 
 planted: $(READY) ## faults planted in a running fleet, each named by the commands and the page of docs/troubleshoot.md; FLAGS="--only quota"

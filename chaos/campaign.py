@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 
 from oarlock.chaos.faults.api_faults import PHASES, ApiFaults
 from oarlock.chaos.faults.episode_runner import EpisodeRunner
+from oarlock.chaos.faults.points import POINTS
 from oarlock.chaos.faults.process_faults import ProcessFaults
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.judge.evidence.evidence import Blow, Facts
@@ -73,7 +74,8 @@ class Campaign:
         (options.root / SCHEDULE).write_text(json.dumps([each._asdict() for each in self.plan], indent=1) + "\n")
         try:
             await stage.rig.start()
-            self._tell(f"up: {options.workers} workers of two supervisors, {options.ingestors} ingestors")
+            hosts = options.told_settings()["supervisors"]
+            self._tell(f"up: {options.workers} workers of {hosts} supervisors, {options.ingestors} ingestors")
             await self._shake(stage)
         except (RigFailed, PairFailed) as error:
             raise CampaignFailed(str(error)) from None
@@ -87,7 +89,7 @@ class Campaign:
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
         process_ends = ProcessEnds(rig)
         redis_view = RedisView(rig.redis_url, Random(f"prey {options.seed}"))
-        faults = ProcessFaults(rig, redis_view, options.seed)
+        faults = ProcessFaults(rig, redis_view, options.seed, options.traps)
         api_faults = self._api_faults(rig.api_url)
         load = Load(config.load(rig.state.kubeconfig), live, options.seed, episode.pace if episode else 1.0)
         episodes = EpisodeRunner(stage, redis_view, faults, api_faults, options.seed)
@@ -159,6 +161,8 @@ class Campaign:
             state_dir=str(options.root),
             second_fleet=options.second_fleet,
             api_alone=options.api_alone,
+            mix=options.mix,
+            points=Counter(blow.why for blow in faults.blows if blow.why in POINTS),
         )
 
     async def _beside(self, second: SecondFleet | None, faults: ProcessFaults) -> None:
@@ -215,6 +219,7 @@ async def _mend(faults: ProcessFaults, api_faults: ApiFaults, load: Load) -> Non
     faults.thaw()
     await api_faults.clear()
     await load.finish()
+    faults.hear()  # of a trap that was met while it was taken away
 
 
 async def _see_the_end(redis_view: RedisView, monitor: MonitorRecorder | NoRecorder) -> None:

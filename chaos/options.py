@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from oarlock.chaos.faults.episodes import EPISODES, Episode, Needs, planned
+from oarlock.chaos.faults.mixes import MIXES, POINTS, USUAL, Mix
 from oarlock.chaos.faults.schedule import Planned, Timing, schedule
 from oarlock.workers.process.settings import Settings
 
@@ -21,7 +22,8 @@ SHORTER = Settings(lease_ms=3_000, renew_every_ms=900, request_timeout_ms=1_500)
 class Options:
     """What to run. ``settings``: of the fleet. ``second_fleet``: have another run beside it for a while.
 
-    ``only``: one sort of ``EPISODES`` instead of the mixture of kills. ``shards``: into how many the fleet is divided.
+    ``mix``: one of ``MIXES``. ``only``: one sort of ``EPISODES`` instead of a mixture. ``shards``: into how many the
+    fleet is divided.
     """
 
     seed: int
@@ -33,8 +35,18 @@ class Options:
     root: Path
     settings: Settings = SHORTER
     second_fleet: bool = False
+    mix: str = USUAL
     only: str = ""
     shards: int = 1
+
+    @property
+    def mixed(self) -> Mix:
+        return MIXES[self.mix]
+
+    @property
+    def traps(self) -> Path | None:
+        """The folder of the traps, where workers are to meet some."""
+        return self.root / "traps" if self.mix == POINTS else None
 
     @property
     def api_alone(self) -> bool:
@@ -54,7 +66,7 @@ class Options:
         """The faults of the campaign, by time."""
         if self.only:
             return planned(self.only, self.seed, self.faults, self.duration_s, self.timing)
-        return schedule(self.seed, self.faults, self.duration_s, self.timing)
+        return schedule(self.seed, self.faults, self.duration_s, self.timing, self.mixed)
 
     def environment(self) -> dict[str, str]:
         """The settings that differ from the defaults, for the processes."""
@@ -72,7 +84,8 @@ class Options:
             "settle_limit_s": SETTLE_LIMIT_S,
             "nodes": self.nodes,
             "workers": self.workers,
-            "supervisors": (2 if self.workers > 1 else 1) * self.shards,
+            "mix": self.mix,
+            "supervisors": min(self.mixed.hosts, self.workers) * self.shards,
             "shards": self.shards,
             "ingestors": self.ingestors,
         }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from oarlock.chaos.faults.episodes import Needs
 from oarlock.chaos.faults.network import Network
+from oarlock.chaos.faults.traps import FOLDER
 from oarlock.chaos.options import Options
 from oarlock.chaos.record.monitor import Clock, MonitorRecorder, NoRecorder
 from oarlock.chaos.record.saved import MONITOR
 from oarlock.chaos.rig.redis_program import ClockFile, find_library, path_with, program_with_clock, program_with_log
-from oarlock.chaos.rig.rig import Rig
+from oarlock.chaos.rig.rig import COMMAND, Rig
 from oarlock.chaos.rig.two_hosts import TwoHosts
 from oarlock.sandbox.redis import redis_binary
+
+TRAPPED = (sys.executable, "-m", "oarlock.chaos.rig.trapped_program", "oarlock.cli")
 
 
 class Stage:
@@ -46,6 +51,10 @@ class Stage:
                 settings=environment,
                 sentinels=needs is Needs.SENTINELS,
             )
+        command: Sequence[str] = COMMAND
+        if options.traps is not None:
+            command = TRAPPED
+            environment = environment | {FOLDER: str(options.traps)}
         return Rig(
             options.root,
             nodes=options.nodes,
@@ -54,6 +63,9 @@ class Stage:
             settings=environment,
             network=self.network,
             shards=options.shards,
+            hosts=options.mixed.hosts,
+            ingestors_beside=options.mixed.ingestors,
+            command=command,
         )
 
     def _redis_program(self, needs: Needs | None) -> dict[str, str]:

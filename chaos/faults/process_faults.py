@@ -8,9 +8,12 @@ import random
 import signal
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
+from pathlib import Path
 
+from oarlock.chaos.faults.point_kills import PointKills
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
+from oarlock.chaos.faults.traps import Traps
 from oarlock.chaos.judge.evidence.evidence import Blow
 from oarlock.chaos.rig.rig import Rig, Target
 
@@ -24,13 +27,18 @@ HEAD_START_S = 0.3
 
 
 class ProcessFaults:
-    """``run`` a schedule; ``blows`` is what was really done. ``missed``: faults for which no victim was found."""
+    """``run`` a schedule; ``blows`` is what was really done. ``missed``: faults for which no victim was found.
 
-    def __init__(self, rig: Rig, redis_view: RedisView, seed: int) -> None:
+    ``traps``: the folder of the traps at named points, if there are some.
+    """
+
+    def __init__(self, rig: Rig, redis_view: RedisView, seed: int, traps: Path | None = None) -> None:
         self._rig, self._redis_view = rig, redis_view
+        self._points = PointKills(Traps(traps), seed) if traps is not None else None
         self._chance = random.Random(f"victims {seed}")
         self._frozen: dict[int, Target] = {}
-        self._pauses: list[asyncio.Task[None]] = []
+        self._beside: list[asyncio.Task[None]] = []
+        """Faults that the next one does not wait for."""
         self.blows: list[Blow] = []
         self.missed: list[str] = []
 
@@ -41,12 +49,14 @@ class ProcessFaults:
                 case "worker":
                     await self._kill_worker(planned)
                 case "pause":
-                    self._pauses.append(asyncio.create_task(self.pause(planned)))
+                    self._beside.append(asyncio.create_task(self.pause(planned)))
+                case "point":
+                    self._beside.append(asyncio.create_task(self._kill_at(planned.detail)))
                 case "redis":
                     self._lose_redis(planned)
                 case role:
                     self._kill(role)
-        await asyncio.gather(*self._pauses)
+        await asyncio.gather(*self._beside)
 
     async def due(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> AsyncIterator[Planned]:
         """Each fault of a plan when it is due; those that ``end_s`` comes before are missed. Raises RigFailed."""
@@ -61,7 +71,7 @@ class ProcessFaults:
 
     def thaw(self) -> None:
         """Let every frozen process go on."""
-        for task in self._pauses:
+        for task in self._beside:
             task.cancel()
         for pid in list(self._frozen):
             self.signal(pid, signal.SIGCONT)
@@ -87,6 +97,17 @@ class ProcessFaults:
                 self.missed.append("worker")
                 return
             await asyncio.sleep(HUNT_STEP_S if planned.detail == "busy" else 0.02)
+
+    async def _kill_at(self, point: str) -> None:
+        assert self._points is not None
+        if not await self._points.kill(point):
+            self.missed.append("point")
+        self.hear()
+
+    def hear(self) -> None:
+        """Take note of the workers that have killed themselves."""
+        if self._points is not None:
+            self.blows += self._points.blows()
 
     def _kill(self, role: str) -> None:
         victim = self._any(self._free(role))
@@ -129,7 +150,7 @@ class ProcessFaults:
         else:
             supervisors = self._free("supervisor")
             targets = []
-            if len(supervisors) > 1 and not self._frozen:
+            if len(supervisors) > 1:
                 fleet = await self._busy_fleet()
                 targets = [each for each in supervisors if each.fleet == fleet]
                 targets += [each for each in self._free("worker") if each.fleet == fleet]

@@ -12,17 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-SHARES = {"worker": 240, "ingestor": 30, "supervisor": 15, "pause": 10, "redis": 5}
-"""How many of each kind there are in 300 faults."""
+from oarlock.chaos.faults.mixes import MIXES, USUAL, Mix
+from oarlock.chaos.faults.points import POINTS
+
 WARM_UP_S = 1.0
-AFTER_DRAIN_S = 3.0
-"""To notice, to list, and for the first turns."""
-LOSSES_SHARE_MAX = 0.6
-"""The share of the duration that losses of Redis may take."""
 
 
 class Planned(NamedTuple):
-    """A fault to come. ``detail``: worker: "busy" or "any"; pause: "host" or "worker"; redis: "flushall" or "kill"."""
+    """A fault to come. ``detail``: worker: "busy" or "any"; point: its name; pause: "host" or "worker"; redis:
+    "flushall" or "kill".
+    """
 
     at_s: float
     kind: str
@@ -38,26 +37,27 @@ class Timing:
     lease_s: float
 
 
-def mix(faults: int, duration_s: float, timing: Timing) -> dict[str, int]:
-    """How many of each kind: the usual shares, at least one of each from ten on, and no more losses than fit."""
-    total = sum(SHARES.values())
-    counts = {kind: faults * share // total for kind, share in SHARES.items()}
+def mix(faults: int, duration_s: float, timing: Timing, of: Mix = MIXES[USUAL]) -> dict[str, int]:
+    """How many of each kind: their shares, at least one of each from ten on, and no more losses than fit."""
+    total, first = sum(of.shares.values()), next(iter(of.shares))
+    counts = {kind: faults * share // total for kind, share in of.shares.items()}
     if faults >= 10:
         counts = {kind: max(1, count) for kind, count in counts.items()}
-    fitting = int(LOSSES_SHARE_MAX * duration_s / (timing.drain_s + AFTER_DRAIN_S))
-    counts["redis"] = min(counts["redis"], fitting)
-    counts["worker"] = max(0, faults - sum(count for kind, count in counts.items() if kind != "worker"))
+    fitting = int(of.losses_share_max * (duration_s - WARM_UP_S) / (timing.drain_s + of.after_loss_s))
+    counts["redis"] = min(counts.get("redis", 0), fitting)
+    if first != "redis":
+        counts[first] = max(0, faults - sum(count for kind, count in counts.items() if kind != first))
     return counts
 
 
-def schedule(seed: int, faults: int, duration_s: float, timing: Timing) -> list[Planned]:
+def schedule(seed: int, faults: int, duration_s: float, timing: Timing, of: Mix = MIXES[USUAL]) -> list[Planned]:
     """All faults of a campaign, by time; seconds from its beginning."""
     chance = random.Random(f"schedule {seed}")
-    counts = mix(faults, duration_s, timing)
+    counts = {kind: 0 for each in MIXES.values() for kind in each.shares} | mix(faults, duration_s, timing, of)
     plan: list[Planned] = []
     drains: list[tuple[float, float]] = []
     losses = counts["redis"]
-    needed_s = timing.drain_s + AFTER_DRAIN_S
+    needed_s = timing.drain_s + of.after_loss_s
     for index in range(losses):
         share_s = (duration_s - WARM_UP_S) / losses
         begin_s = WARM_UP_S + index * share_s
@@ -68,7 +68,7 @@ def schedule(seed: int, faults: int, duration_s: float, timing: Timing) -> list[
     chosen = drains[seed % 2 :: 2] if losses > 1 else []
     in_drain = min(counts["ingestor"], len(chosen))
     for begin_s, end_s in chosen[:in_drain]:
-        plan.append(Planned(chance.uniform(begin_s + 0.2, end_s - AFTER_DRAIN_S), "ingestor"))
+        plan.append(Planned(chance.uniform(begin_s + 0.2, end_s - of.after_loss_s), "ingestor"))
     plan += [Planned(at_s, "ingestor") for at_s in _spread(chance, counts["ingestor"] - in_drain, clear)]
     plan += [Planned(at_s, "supervisor") for at_s in _spread(chance, counts["supervisor"], clear)]
     for index, at_s in enumerate(_spread(chance, counts["pause"], clear)):
@@ -76,6 +76,11 @@ def schedule(seed: int, faults: int, duration_s: float, timing: Timing) -> list[
         plan.append(Planned(at_s, "pause", ("host", "host", "worker")[index % 3], lasts_s))
     for at_s in _spread(chance, counts["worker"], clear):
         plan.append(Planned(at_s, "worker", "busy" if chance.random() < 0.85 else "any"))
+    names = list(POINTS)
+    for index, at_s in enumerate(_spread(chance, counts["point"], clear)):
+        if index % len(names) == 0:
+            chance.shuffle(names)
+        plan.append(Planned(at_s, "point", names[index % len(names)]))
     return sorted(plan)
 
 

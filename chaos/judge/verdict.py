@@ -33,6 +33,9 @@ _API_ALONE = (
 
 _COUNTED = ("worker", "ingestor", "supervisor", "pause", "redis", "flushall")
 
+POINTS = 20
+"""So many named points there are (``faults.points``)."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -59,6 +62,9 @@ class Run:
     idle: int = 0
     api_alone: bool = False
     """Redis was not watched."""
+    mix: str = "usual"
+    points: Mapping[str, int] = field(default_factory=dict)
+    """Where workers killed themselves, if the mix has such kills -> how often."""
 
     @property
     def done(self) -> int:
@@ -78,25 +84,31 @@ def least(run: Run) -> dict[str, int]:
             "progress_checks_refused": 5 if run.only == "refused-names" else 0,
         }
     kills, losses = run.blows.get("worker", 0), run.blows.get("redis", 0) + run.blows.get("flushall", 0)
+    deaths = kills + run.blows.get("supervisor", 0)
+    # What the load does takes its time, however many workers are killed meanwhile.
+    done = min(kills, round(run.duration_s))
     needed = {
         "faults": run.asked * 9 // 10,
-        "creates": max(20, kills),
-        "deletes": max(20, kills),
-        "kills_with_write_in_flight": max(1, kills // 4),
-        "late_commits": max(1, kills // 20),
-        "reissued_writes": max(1, kills // 10),
-        "rests": max(10, kills // 5),
+        "creates": max(20, done),
+        "deletes": max(20, done),
+        "kills_with_write_in_flight": max(1, kills // 4) if deaths else 0,
+        "late_commits": max(1, done // 20) if deaths else 0,
+        "reissued_writes": max(1, done // 10),
+        "rests": max(10, done // 5),
         "epochs": 1 + losses,
-        "rollouts": max(2, kills // 20),
-        "rolling_deletes": max(3, kills // 6),
-        "node_moves": max(20, kills // 4),
-        "deployment_rollouts": max(5, kills // 10),
+        "rollouts": max(2, done // 20),
+        "rolling_deletes": max(3, done // 6),
+        "node_moves": max(20, done // 4),
+        "deployment_rollouts": max(5, done // 10),
         "templates_come_back": 1,
-        "size_writes": max(10, kills // 2),
-        "creates_while_rolling": max(5, kills // 4),
-        "deletes_of_available": max(5, kills // 8),
-        "recreations": max(1, kills // 40),
+        "size_writes": max(10, done // 2),
+        "creates_while_rolling": max(5, done // 4),
+        "deletes_of_available": max(5, done // 8),
+        "recreations": max(1, done // 40),
     }
+    if run.points:
+        needed["points"] = POINTS
+        needed["kills_at_each_point"] = run.asked // (2 * POINTS)
     if run.blows.get("pause host", 0) >= 3:
         needed["stale_nonce_refusals"] = 1
     if run.second_fleet:
@@ -132,6 +144,7 @@ class Verdict:
     def of(cls, run: Run, findings: Findings) -> Verdict:
         found = findings.opportunities
         had = {**found, "faults": run.done, "striking_faults": run.blows.get(run.only, 0) - run.idle}
+        had |= {"points": len(run.points), "kills_at_each_point": min(run.points.values(), default=0)}
         short = {name: (had[name], needed) for name, needed in least(run).items() if had[name] < needed}
         over = {name: (found[name], allowed) for name, allowed in most(found).items() if found.get(name, 0) > allowed}
         return cls(run, findings, short, over)
@@ -161,7 +174,10 @@ class Verdict:
                 "supervisor_kills": run.blows.get("supervisor", 0),
                 "pauses": run.blows.get("pause", 0),
                 "redis_losses": run.blows.get("redis", 0) + run.blows.get("flushall", 0),
+                "lost": {kind: run.blows.get(kind, 0) for kind in ("flushall", "redis")},
                 "second_fleets": run.blows.get("second fleet", 0),
+                "mix": run.mix,
+                "points": dict(run.points),
                 "only": run.only,
                 "struck": dict(run.struck),
                 "idle": run.idle,

@@ -1,4 +1,4 @@
-"""The fleet under test: an `oarlock up` with a second supervisor beside it, as on two hosts; their processes by role.
+"""The fleet under test: an `oarlock up` with further supervisors beside it, as on several hosts; processes by role.
 
 A single supervisor would renew the leases of a frozen worker. Only with two can one host be frozen as a whole, so that
 the other takes its keys over.
@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +23,11 @@ from oarlock.sandbox.up.state_dir import StateDir
 
 UP_LIMIT_S = 60.0
 AGAIN_S = 0.1
+COMMAND = (sys.executable, "-m", "oarlock.cli")
 
 
 class Target(NamedTuple):
-    """A process that can be hit. ``fleet``: 0 of `oarlock up`, 1 of the second supervisor. ``name``: as in locks."""
+    """A process that can be hit. ``fleet``: 0 of `oarlock up`, else the number of its host. ``name``: as in locks."""
 
     role: str
     pid: int
@@ -40,9 +42,10 @@ class RigFailed(Exception):
 class Rig:
     """``start``, then ``targets``; ``stop`` in any case.
 
-    ``root``: for the state directories of both, ``root/up`` and ``root/second``, and for what they say. ``settings``:
-    environment for every process of ours. ``network``: between the second supervisor and everything else, if it is to
-    be bad. ``shards``: into how many the fleet is divided.
+    ``root``: for the state directories, ``root/up`` and ``root/host-1`` ..., and for what they say. ``settings``:
+    environment for every process of ours. ``network``: between the further hosts and everything else, if it is to be
+    bad. ``shards``: into how many the fleet is divided. ``hosts``: how many. ``ingestors_beside``: whether the further
+    ones have an ingestor each. ``command``: what stands for the command `oarlock`.
     """
 
     def __init__(
@@ -55,16 +58,20 @@ class Rig:
         settings: Mapping[str, str],
         network: Network | None = None,
         shards: int = 1,
+        hosts: int = 2,
+        ingestors_beside: bool = False,
+        command: Sequence[str] = COMMAND,
     ) -> None:
-        self._root = root.absolute()
+        self._root, self._command = root.absolute(), command
         self._network, self._shards = network, str(shards)
         self.state = StateDir(self._root / "up")
-        self._counts = (workers + 1) // 2, workers // 2
+        self._counts = [(workers + hosts - 1 - host) // hosts for host in range(hosts)]
         self._nodes, self._ingestors, self._environment = nodes, ingestors, {**os.environ, **settings}
-        self._second_dir = self._root / "second"
+        self._ingestors_beside = ingestors_beside
         self._up: asyncio.subprocess.Process | None = None
-        self._second: asyncio.subprocess.Process | None = None
-        self._restarter: asyncio.Task[None] | None = None
+        self._beside: dict[tuple[str, int], asyncio.subprocess.Process] = {}
+        """The processes of the further hosts, by role and host."""
+        self._restarters: list[asyncio.Task[None]] = []
         self._begun_s = 0.0
 
     @property
@@ -79,10 +86,10 @@ class Rig:
     async def start(self) -> None:
         """Bring all up and wait until turns may begin. Raises RigFailed. Only the main thread may call this."""
         self._begun_s = time.monotonic()
-        self._second_dir.mkdir(parents=True, exist_ok=True)
-        first, _ = self._counts
+        self._root.mkdir(parents=True, exist_ok=True)
         arguments = ["up", "--faults", "--no-api-token", "-v", "--state-dir", str(self.state.root)]
-        arguments += ["--nodes", str(self._nodes), "--workers", str(first), "--ingestors", str(self._ingestors)]
+        arguments += ["--nodes", str(self._nodes), "--workers", str(self._counts[0])]
+        arguments += ["--ingestors", str(self._ingestors)]
         arguments += ["--shards", self._shards]
         self._up = await self._run(arguments, self._root / "up.log")
         await self._until(self._is_ready, "not everything was up", self._root)
@@ -91,7 +98,9 @@ class Rig:
                 await self._network.start(self.redis_url(), self.api_url, self.state.kubeconfig)
             except OSError as error:
                 raise RigFailed(str(error)) from None
-        self._restarter = asyncio.create_task(self._run_second())
+        for host, count in enumerate(self._counts):
+            if host and count:
+                self._start_beside(host, count)
         await self._until(self._has_workers, "not all workers were up", self.state.logs)
 
     def _is_ready(self) -> bool:
@@ -121,14 +130,20 @@ class Rig:
     def targets(self, role: str) -> list[Target]:
         """The processes of a role that run now."""
         found = [Target(each.role, each.pid, each.name, 0) for each in self.state.read_processes() if each.role == role]
-        second = self._second
-        if second is not None and second.returncode is None:
-            if role == "supervisor":
-                found.append(Target(role, second.pid, "supervisor-2", 1))
-            elif role == "worker":
-                found += self._workers_in(self._second_dir, 1)
-        first_pid, second_pid = (process.pid if process else 0 for process in (self._up, second))
-        return [each for each in found if _belongs(each.pid, second_pid if each.fleet else first_pid)]
+        roots = {0: self._up.pid if self._up else 0}
+        for (kind, host), process in self._beside.items():
+            if process.returncode is not None:
+                continue
+            if kind == role:
+                found.append(Target(role, process.pid, f"{role}-{host + 1}", host))
+            if kind == "supervisor":
+                roots[host] = process.pid
+                found += self._workers_in(self._host(host), host) if role == "worker" else []
+        own = {process.pid for process in self._beside.values()}
+        return [each for each in found if _belongs(each.pid, each.pid if each.pid in own else roots.get(each.fleet, 0))]
+
+    def _host(self, host: int) -> Path:
+        return self._root / f"host-{host}"
 
     def _workers_in(self, folder: Path, fleet: int) -> list[Target]:
         """The workers that a supervisor lists. The list may be its predecessor's, and a pid may be another's by now."""
@@ -141,24 +156,33 @@ class Rig:
             found += [Target("worker", each["pid"], each["name"], fleet) for each in listed if each["role"] == "worker"]
         return found
 
-    async def _run_second(self) -> None:
-        command = ["worker", "--workers", str(self._counts[1]), "--shards", self._shards]
-        command += ["--state-dir", str(self._second_dir)]
-        if not self._counts[1]:
-            return
+    def _start_beside(self, host: int, workers: int) -> None:
+        """A further host: a supervisor, and an ingestor if it is to have one."""
+        folder = self._host(host)
+        folder.mkdir(exist_ok=True)
         url, kubeconfig = self.redis_url(), self.state.kubeconfig
         if self._network is not None:
             url, kubeconfig = self._network.wires[REDIS].leading_to(url), self._network.kubeconfig
-        extra = {**processes.servers(url, kubeconfig), "OARLOCK_EMBEDDED": "1"}
+        extra = {**processes.servers(url, kubeconfig), "OARLOCK_EMBEDDED": "1", "OARLOCK_METRICS_BIND_ADDRESS": "0"}
+        shards = ["--shards", self._shards]
+        commands = {"supervisor": ["worker", "--workers", str(workers), *shards, "--state-dir", str(folder)]}
+        if self._ingestors_beside:
+            commands["ingestor"] = ["ingest", *shards]
+        for role, command in commands.items():
+            run = partial(self._run, command, self._root / f"{role}-{host}.log", extra)
+            self._restarters.append(asyncio.create_task(self._keep(role, host, run)))
+
+    async def _keep(self, role: str, host: int, run: Callable[[], Awaitable[asyncio.subprocess.Process]]) -> None:
+        """Run it again whenever it ends."""
         while True:
-            self._second = await self._run(command, self._root / "second.log", extra)
-            await self._second.wait()
+            process = self._beside[role, host] = await run()
+            await process.wait()
             await asyncio.sleep(AGAIN_S)
 
     async def _run(
         self, arguments: list[str], log: Path, extra: Mapping[str, str] | None = None
     ) -> asyncio.subprocess.Process:
-        return await self._spawn([sys.executable, "-m", "oarlock.cli", *arguments], log, extra)
+        return await self._spawn([*self._command, *arguments], log, extra)
 
     async def _spawn(
         self, command: list[str], log: Path, extra: Mapping[str, str] | None = None
@@ -168,10 +192,10 @@ class Rig:
 
     async def stop(self) -> None:
         """End everything; the audit log and the logs stay."""
-        if self._restarter is not None:
-            self._restarter.cancel()
-            await asyncio.gather(self._restarter, return_exceptions=True)
-        await processes.end((self._second, self._up))
+        for restarter in self._restarters:
+            restarter.cancel()
+        await asyncio.gather(*self._restarters, return_exceptions=True)
+        await processes.end([*self._beside.values(), self._up])
         if self._network is not None:
             await self._network.stop()
 

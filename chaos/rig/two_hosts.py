@@ -11,12 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from oarlock.chaos.faults.network import Wire
 from oarlock.chaos.rig import processes
 from oarlock.chaos.rig.redis_pair import Pair, PairFailed, Server
-from oarlock.chaos.rig.rig import AGAIN_S, Rig, RigFailed, Target, descends_from
+from oarlock.chaos.rig.rig import Rig, RigFailed, Target, descends_from
 
 READY_MS, TERMINATE_MS, PODS_PER_NODE = 500, 300, 1_000
 """As `oarlock up` has them."""
@@ -31,8 +32,6 @@ class TwoHosts(Rig):
         self.wires = [] if sentinels else [Wire("redis", self._root / f"wire-{host}.log", host) for host in (0, 1)]
         self._api: asyncio.subprocess.Process | None = None
         self._url = ""
-        self._running: dict[tuple[str, int], asyncio.subprocess.Process] = {}
-        self._restarters: list[asyncio.Task[None]] = []
 
     @property
     def api_url(self) -> str:
@@ -52,11 +51,11 @@ class TwoHosts(Rig):
             raise RigFailed(str(error)) from None
         await self._start_api()
         for host in (0, 1):
-            (self._root / f"host-{host}").mkdir(exist_ok=True)
+            self._host(host).mkdir(exist_ok=True)
             count = ["--workers", str(self._counts[host]), "--shards", "1"]
-            count += ["--state-dir", str(self._root / f"host-{host}")]
-            self._restarters.append(asyncio.create_task(self._keep("ingestor", host, ["ingest", "--shards", "1"])))
-            self._restarters.append(asyncio.create_task(self._keep("supervisor", host, ["worker", *count], "worker")))
+            count += ["--state-dir", str(self._host(host))]
+            self._start_at("ingestor", host, ["ingest", "--shards", "1"], "ingestor")
+            self._start_at("supervisor", host, ["worker", *count], "worker")
         await self._until(self._has_workers, "not all workers were up", self._root)
 
     async def _start_api(self) -> None:
@@ -84,34 +83,31 @@ class TwoHosts(Rig):
     def targets(self, role: str) -> list[Target]:
         found = [
             Target(role, process.pid, f"{role}-{host}", host)
-            for (kind, host), process in self._running.items()
+            for (kind, host), process in self._beside.items()
             if kind == role and process.returncode is None
         ]
         if role == "worker":
             for host in (0, 1):
-                found += self._workers_in(self._root / f"host-{host}", host)
+                found += self._workers_in(self._host(host), host)
         return [each for each in found if descends_from(each.pid, os.getpid())]
 
     async def lay(self, host: int, server: Server) -> None:
         """Lead a host's Redis connections to this server from now on; open ones are reset."""
         await self.wires[host].turn(f"to 127.0.0.1:{server.port}")
 
-    async def _keep(self, role: str, host: int, command: list[str], user: str = "ingestor") -> None:
+    def _start_at(self, role: str, host: int, command: list[str], user: str) -> None:
         url = self.pair.url(user)
         if self.wires:
             url = self.wires[host].leading_to(url)
         extra = {**processes.servers(url, self.state.kubeconfig), "OARLOCK_METRICS_BIND_ADDRESS": "0"}
-        while True:
-            process = await self._run(command, self._root / f"{role}-{host}.log", extra)
-            self._running[role, host] = process
-            await process.wait()
-            await asyncio.sleep(AGAIN_S)
+        run = partial(self._run, command, self._root / f"{role}-{host}.log", extra)
+        self._restarters.append(asyncio.create_task(self._keep(role, host, run)))
 
     async def stop(self) -> None:
         for restarter in self._restarters:
             restarter.cancel()
         await asyncio.gather(*self._restarters, return_exceptions=True)
-        await processes.end([*self._running.values(), self._api])
+        await processes.end([*self._beside.values(), self._api])
         for wire in self.wires:
             await wire.stop()
         self.pair.stop()

@@ -13,6 +13,8 @@ import click
 
 from oarlock.chaos.campaign import Campaign, CampaignFailed
 from oarlock.chaos.faults.episodes import EPISODES, fitting
+from oarlock.chaos.faults.mixes import MIXES, USUAL
+from oarlock.chaos.faults.points import POINTS
 from oarlock.chaos.faults.schedule import WARM_UP_S, Timing
 from oarlock.chaos.options import SHORTER, Options
 from oarlock.cli.options.options import output_option
@@ -20,7 +22,7 @@ from oarlock.cli.problems import InputProblem, NotDone
 from oarlock.cli.run.chaos_report import judge
 from oarlock.workers.process.settings import BadSetting, Settings
 
-DURATION_S, DURATION_LEAST_S, SECONDS_A_FAULT = 120.0, 20.0, 0.8
+DURATION_S, DURATION_LEAST_S = 120.0, 20.0
 ONLY_S = 60.0
 
 
@@ -36,7 +38,7 @@ ONLY_S = 60.0
     "--duration",
     "duration_s",
     type=click.FloatRange(10, 86_400),
-    help="Seconds of load and faults. Default: 120, or 0.8 for each of --faults.",
+    help="Seconds of load and faults. Default: 120, or what so many --faults of the mix take (0.8 s each).",
 )
 @click.option(
     "--seed", type=int, default=7, show_default=True, help="Determines the schedule of the faults, and the load."
@@ -48,13 +50,20 @@ ONLY_S = 60.0
     " 10 are pauses, 5 lose Redis.",
 )
 @click.option(
+    "--mix",
+    type=click.Choice(list(MIXES)),
+    default=USUAL,
+    show_default=True,
+    help="Which faults are mixed; --list describes the mixtures, and the named points.",
+)
+@click.option(
     "--only",
     type=click.Choice(sorted(EPISODES)),
     metavar="FAULT",
     help="Play only this kind of fault instead of kills; --list describes them. --faults is how often; by default"
     " as often as fits.",
 )
-@click.option("--list", "listing", is_flag=True, help="Describe the faults for --only, and end.")
+@click.option("--list", "listing", is_flag=True, help="Describe mixtures, points and faults, and end.")
 @click.option(
     "--nodes",
     type=click.IntRange(1, 5_000),
@@ -93,6 +102,7 @@ ONLY_S = 60.0
 def chaos(
     duration_s: float | None,
     faults: int | None,
+    mix: str,
     only: str | None,
     listing: bool,
     workers: int,
@@ -163,6 +173,8 @@ def chaos(
         raise InputProblem("--only and --second-fleet: one at a time; leave one out")
     if shards > 1 and (only or second_fleet):
         raise InputProblem("--shards: only the mixture of kills is played on several; leave out the other option")
+    if mix != USUAL and (only or second_fleet or shards > 1):
+        raise InputProblem(f"--mix {mix}: it is played alone, on one fleet; leave out --only, --shards, --second-fleet")
     if workers < 2 * shards:
         raise InputProblem(f"--workers {workers}: {shards} shards of two supervisors need {2 * shards}; give as many")
     if earlier is not None:
@@ -171,11 +183,12 @@ def chaos(
         settings = Settings.from_env({**SHORTER.to_env(), **os.environ})
     except (BadSetting, AssertionError) as error:
         raise InputProblem(f"OARLOCK_...: {error}") from None
-    duration_s, faults = _size(duration_s, faults, only, settings)
+    duration_s, faults = _size(duration_s, faults, mix, only, settings)
     root, made_here = _root(state_dir)
     options = Options(
         duration_s=duration_s,
         faults=faults,
+        mix=mix,
         only=only or "",
         workers=workers,
         shards=shards,
@@ -198,22 +211,32 @@ def chaos(
     return judge(root, quiet, keep=not made_here)
 
 
-def _size(duration_s: float | None, faults: int | None, only: str | None, settings: Settings) -> tuple[float, int]:
+def _size(
+    duration_s: float | None, faults: int | None, mix: str, only: str | None, settings: Settings
+) -> tuple[float, int]:
     """Duration and number of faults, if only one or none of them is given."""
     if only:
         timing = Timing(settings.drain_ms / 1000, settings.lease_ms / 1000)
         if duration_s is None:
             duration_s = ONLY_S if faults is None else WARM_UP_S + faults * EPISODES[only].takes_s(timing)
         return duration_s, fitting(only, duration_s, timing) if faults is None else max(1, faults)
+    fault_s = MIXES[mix].fault_s
     if duration_s is None:
-        duration_s = DURATION_S if faults is None else max(DURATION_LEAST_S, faults * SECONDS_A_FAULT)
-    return duration_s, round(duration_s / SECONDS_A_FAULT) if faults is None else faults
+        duration_s = DURATION_S if faults is None else max(DURATION_LEAST_S, WARM_UP_S + faults * fault_s)
+    return duration_s, round(duration_s / fault_s) if faults is None else faults
 
 
 def _list() -> int:
-    width = max(map(len, EPISODES))
-    for name, episode in EPISODES.items():
-        click.echo(f"{name:<{width}}  {episode.what}")
+    width = max(map(len, (*MIXES, *POINTS, *EPISODES)))
+    told = {
+        "--mix:": {name: each.what for name, each in MIXES.items()},
+        "The points of --mix points, at which a worker kills itself:": POINTS,
+        "--only:": {name: each.what for name, each in EPISODES.items()},
+    }
+    for heading, entries in told.items():
+        click.echo(heading)
+        for name, what in entries.items():
+            click.echo(f"  {name:<{width}}  {what}")
     return 0
 
 

@@ -24,14 +24,14 @@ def test_the_second_host_is_a_supervisor_and_its_living_workers(tmp_path: Path) 
         assert tree.stdout is not None
         worker = int(await tree.stdout.readline())
         try:
-            rig._second = tree
-            (tmp_path / "second").mkdir()
+            rig._beside["supervisor", 1] = tree
+            (tmp_path / "host-1").mkdir()
             listed = [
                 {"role": "supervisor", "pid": tree.pid, "name": "s"},
                 {"role": "worker", "pid": worker, "name": "w"},
                 {"role": "worker", "pid": 1, "name": "of a list that is old"},
             ]
-            (tmp_path / "second" / "workers.json").write_text(json.dumps(listed))
+            (tmp_path / "host-1" / "workers.json").write_text(json.dumps(listed))
             assert [(each.pid, each.fleet) for each in rig.targets("supervisor")] == [(tree.pid, 1)]
             assert [(each.pid, each.name) for each in rig.targets("worker")] == [(worker, "w")]
             assert descends_from(worker, tree.pid)

@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from oarlock.chaos.faults.schedule import AFTER_DRAIN_S, Timing, mix, schedule
+from oarlock.chaos.faults.mixes import HOSTS, LOSSES, MIXES, POINTS, USUAL
+from oarlock.chaos.faults.points import POINTS as NAMED
+from oarlock.chaos.faults.schedule import Timing, mix, schedule
 
 TIMING = Timing(drain_s=7.0, lease_s=3.0)
 
@@ -35,7 +37,7 @@ def test_all_faults_come_in_time_and_most_not_in_a_drain(seed: int, faults: int,
     assert all(0 < each.at_s <= duration_s for each in plan)
     assert plan == sorted(plan)
     losses = [each.at_s for each in plan if each.kind == "redis"]
-    needed_s = TIMING.drain_s + AFTER_DRAIN_S
+    needed_s = TIMING.drain_s + MIXES[USUAL].after_loss_s
     assert all(later - earlier >= needed_s - 1e-9 for earlier, later in pairwise(losses))
     in_drain = Counter(each.kind for each in plan for at_s in losses if at_s < each.at_s < at_s + needed_s - 1e-9)
     assert set(in_drain) <= {"ingestor"}
@@ -51,3 +53,19 @@ def test_pauses_last_longer_than_the_lease() -> None:
     pauses = [each for each in schedule(7, 300, 240.0, TIMING) if each.kind == "pause"]
     assert {each.detail for each in pauses} == {"host", "worker"}
     assert all(each.lasts_s > TIMING.lease_s for each in pauses)
+
+
+def test_each_named_point_has_its_share() -> None:
+    plan = schedule(7, 500, 100.0, TIMING, MIXES[POINTS])
+    assert Counter(each.detail for each in plan) == dict.fromkeys(NAMED, 25)
+    assert {each.kind for each in plan} == {"point"}
+    assert len(NAMED) == 20
+
+
+def test_hosts_and_losses_are_mixtures_of_their_own() -> None:
+    assert mix(120, 120.0, TIMING, MIXES[HOSTS]) == {"supervisor": 40, "ingestor": 40, "pause": 40, "redis": 0}
+    assert mix(20, 161.0, TIMING, MIXES[LOSSES]) == {"redis": 20}
+    assert mix(20, 81.0, TIMING, MIXES[LOSSES]) == {"redis": 10}, "each waits for the drain of the one before"
+    losses = schedule(7, 20, 161.0, TIMING, MIXES[LOSSES])
+    assert Counter(each.detail for each in losses) == {"flushall": 10, "kill": 10}
+    assert all(later.at_s - earlier.at_s >= TIMING.drain_s for earlier, later in pairwise(losses))

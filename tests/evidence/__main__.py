@@ -1,66 +1,65 @@
-"""Play campaigns of kills, one seed after the other, and keep what each came to.
+"""Play campaigns of all sorts of faults until every goal of docs/evidence.md is reached, and keep what each came to.
 
-`python -m tests.evidence play --slices 10` plays the next ten seeds; `table` makes the table of docs/evidence.md anew.
-What is killed has to be committed: a line names the commit that was played.
+`python -m tests.evidence play` goes on where it was stopped, with the sort that is the furthest from its goal; `table`
+makes the tables of docs/evidence.md anew. What is played has to be committed: a line names the commit.
 
-Exit 0: each passed; 1: one did not, and no further one was played; 2: it could not be begun; 130: interrupted.
+Exit 0: each passed; 1: one did not, and no further one was begun; 2: it could not be begun; 130: interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from tests import ROOT
-from tests.evidence.played import PAGE, WANTED, append, line_of, next_seed, page, read, totals
+from tests.evidence.campaigns import ALONE, CAMPAIGNS, Line, campaigns
+from tests.evidence.page import PAGE, page
+from tests.evidence.played import KEPT, append, read
+from tests.evidence.player import Player, carry_out
 
-FIRST_SEED, FAULTS = 1_001, 300
 PLAYED = (".", ":!tests", ":!docs", ":!*.md")
 """What a campaign depends on: the commit that it is told with is the last that changed any of this."""
+ALL = 1 << 30
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "table":
-        PAGE.write_text(page(PAGE.read_text(), read()))
+        PAGE.write_text(page(PAGE.read_text(), read(options.kept)))
         return 0
-    if options.slices < 1 or options.faults < 10:
-        return _problem("--slices is a number from 1 on, --faults one from 10 on")
+    if options.slices < 1 or options.jobs < 1:
+        return _problem("--slices and --jobs are numbers from 1 on")
+    if not any(options.only in each.kind for each in campaigns(())):
+        return _problem(f"--only {options.only}: there are {', '.join(each.kind for each in campaigns(()))}")
     if _git("status", "--porcelain", "--", *PLAYED):
         return _problem("there are changes that no commit has; commit them, so that the line can name what was played")
     commit = _git("log", "-1", "--format=%h", "--abbrev=7", "--", *PLAYED)
+    lines, begun_s = read(options.kept), time.monotonic()
+
+    def tell(text: str) -> None:
+        print(f"{time.monotonic() - begun_s:6.0f} s  {text}; {_come(lines, commit)}", flush=True)
+
+    def keep(line: Line) -> None:
+        lines.append(dict(line))
+        append(line, options.kept)
+
     try:
-        for _ in range(options.slices):
-            if _slice(commit, options.faults) != "pass":
-                return 1
+        good = Player(lines, commit, keep, tell, carry_out).play(options.slices, options.jobs, options.only)
     except KeyboardInterrupt:
         return 130
-    return 0
+    return 0 if good else 1
 
 
-def _slice(commit: str, faults: int) -> str:
-    """Play the next seed, and keep what it came to. Returns the verdict."""
-    seed = next_seed(read(), FIRST_SEED)
-    print(f"seed {seed}: {faults} faults ...", flush=True)
-    line = line_of(play(seed, faults), commit)
-    append(line)
-    so_far = ", ".join(f"{played:,} of {WANTED[fault]:,} {fault}" for fault, played in totals(read()).items())
-    print(f"seed {seed}: {line['verdict']}, {line['violations']} violations; in all {so_far}", flush=True)
-    return str(line["verdict"])
-
-
-def play(seed: int, faults: int) -> dict[str, Any]:
-    """One campaign in a process of its own; the JSON that it ends with. Raises CalledProcessError without one."""
-    words = [sys.executable, "-m", "oarlock.cli", "chaos", "--seed", str(seed), "--faults", str(faults), "-o", "json"]
-    ended = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if ended.returncode not in (0, 1) or not ended.stdout.strip():
-        raise subprocess.CalledProcessError(ended.returncode, words)
-    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-    return found
+def _come(lines: Sequence[Line], commit: str) -> str:
+    """How far all have come, for people."""
+    good = [line for line in lines if line["verdict"] == "pass"]
+    alone = {line["kind"] for line in good if line["commit"] == commit and line["kind"] in ALONE}
+    come = [f"{each.kind} {100 * each.come(good):.0f} %" for each in CAMPAIGNS]
+    return f"{', '.join(come)}, alone {len(alone)} of {len(ALONE)}"
 
 
 def _git(*words: str) -> str:
@@ -76,9 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.evidence", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     play = commands.add_parser("play", help="the next campaigns")
-    play.add_argument("--slices", type=int, default=1, help="how many campaigns (default 1)")
-    play.add_argument("--faults", type=int, default=FAULTS, help="of each (default 300: 4 minutes)")
-    commands.add_parser("table", help="make the table of docs/evidence.md anew")
+    play.add_argument("--slices", type=int, default=ALL, help="how many campaigns (default: until all is played)")
+    play.add_argument("--jobs", "-j", type=int, default=2, help="how many side by side (default 2)")
+    play.add_argument("--only", default="", metavar="TEXT", help="campaigns whose kind has this in its name")
+    table = commands.add_parser("table", help="make the tables of docs/evidence.md anew")
+    for each in (play, table):
+        each.add_argument("--kept", type=Path, default=KEPT, metavar="FILE", help="the lines (played.jsonl)")
     return parser
 
 

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     seen = ", ".join(f"{search.seen[what]:,} {what}" for what in TOLD)
     of = f"{search.next - search.first:,} seeds of {len(chosen)} scenarios"
-    print(f"{of}, {search.simulated_hours:,.1f} hours of simulated time, kept every invariant; {seen}")
+    print(f"{of}, {search.churned_hours:,.1f} hours of simulated churn, kept every invariant; {seen}")
     print(f"{search.per_minute:,.0f} seeds a minute of a core")
     return 0
 

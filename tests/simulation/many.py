@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tests import ROOT
 from tests.simulation.checker import Violation
-from tests.simulation.families import FAMILIES, SIMULATED_MS
+from tests.simulation.families import CHURNED, FAMILIES
 from tests.simulation.memory_rig import MemoryRig
 
 CHUNK = 50
@@ -81,9 +81,9 @@ class Search:
         self.seen.update(part.seen)
 
     @property
-    def simulated_hours(self) -> float:
-        """Of the clocks of the runs, together."""
-        return self.seen[SIMULATED_MS] / 3_600_000
+    def churned_hours(self) -> float:
+        """Of simulated time, of all runs together, while faults came."""
+        return self.seen[CHURNED] / 3_600_000
 
     @property
     def per_minute(self) -> float:

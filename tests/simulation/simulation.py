@@ -103,13 +103,13 @@ class Simulation:
         """Of each draw its weight and those before it."""
         self.settings = settings or Settings()
         self.clock, self._on_clock, self._new_broker = ManualClock(), on_clock, new_broker
-        self._begun_ms = self.clock.mono_ms()
         self._on_clock(self.clock.wall_ms())
         self.epoch, self.broker = 1, new_broker(1)
         self._drained_ms: int | None = 0
         self.workers: list[Worker] = []
         self._orphaned: list[Worker] = []
         self._names = self.steps = 0
+        self.churned_ms, self._begun_ms = 0, self.clock.mono_ms()
         self.healing = False
         weights = self._weights
         self.refusals = Refusals(weights.refuses, weights.refuses_most, self._place, self.clock.mono_ms, self._random)
@@ -135,17 +135,13 @@ class Simulation:
 
     # -- the run
 
-    @property
-    def simulated_ms(self) -> int:
-        """How much of its time has passed."""
-        return self.clock.mono_ms() - self._begun_ms
-
     def run(self, steps: int) -> None:
         """Raises Violation, with the seed and the step at which it happened."""
         try:
             self._open()
             for _ in range(steps):
                 self.step()
+            self.churned_ms = self.clock.mono_ms() - self._begun_ms
             self._heal()
         except Violation as violation:
             raise Violation(f"seed {self.seed}, step {self.steps}: {violation}") from None

@@ -12,7 +12,7 @@ import pytest
 from tests.simulation import __main__ as command
 from tests.simulation import many
 from tests.simulation.checker import Violation
-from tests.simulation.families import DAEMONS, FAMILIES, REPLICAS, SIMULATED_MS, Family
+from tests.simulation.families import CHURNED, DAEMONS, FAMILIES, REPLICAS, Family
 from tests.simulation.many import Failure, Part, Place, Search, places, run
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutant_table import rows
@@ -52,7 +52,7 @@ class Told:
     def __call__(self, chosen: Sequence[Place], first: int, last: int, processes: int) -> Iterator[Part]:
         self.begins.append(first)
         failure = self._failure
-        seen = {"late commits": 3, SIMULATED_MS: 5_400_000}
+        seen = {"late commits": 3, CHURNED: 5_400_000}
         yield Part(failure.seed - first if failure else last + 1 - first, 1.0, seen, failure)
 
 
@@ -67,7 +67,7 @@ def test_it_goes_on_over_the_same_code(
     assert "seeds 1 to 10 have been run over this code" in said
     assert said[-2].startswith("25 seeds of ")
     assert "6 late commits" in said[-2]
-    assert ", 3.0 hours of simulated time, " in said[-2]
+    assert ", 3.0 hours of simulated churn, " in said[-2]
     assert said[-1] == "750 seeds a minute of a core"
     monkeypatch.setattr(many, "fingerprint", lambda: "other code")
     assert command.main(["run", "--seeds", "25", "--kept", kept]) == 0
