@@ -29,6 +29,7 @@ ONLY_S = 60.0
 @click.command(
     epilog="\b\nExamples:\n  oarlock chaos\n  oarlock chaos --faults 300 --seed 11\n"
     "  oarlock chaos -o json | jq .verdict\n"
+    "  oarlock chaos --mix points --workers 8        workers kill themselves at named points\n"
     "  oarlock chaos --only redis-cut                host 2 loses its Redis, again and again\n"
     "  oarlock chaos --only refused-names --duration 90\n"
     "  oarlock chaos --list                          the faults that can be played alone\n"
@@ -120,8 +121,9 @@ def chaos(
     Then judge from evidence alone: the audit log, a watch of its own, and MONITOR of the Redis.
 
     Exit 0 only if nothing was violated *and* there was enough opportunity for it; 1 if not. The last line is one JSON
-    object; the seed decides the schedule. With --only one sort of fault is played instead of the kills, such as a host
-    that is cut off from Redis, again and again; `--list` tells of all of them.
+    object; the seed decides the schedule. With --mix other faults are mixed, and come more densely: with `points`
+    workers kill themselves at named points of their turns. With --only one sort of fault is played instead, such as a
+    host that is cut off from Redis, again and again. `--list` tells of all of them.
 
     \b
     JSON, all violations 0 in a run that passes:
@@ -157,9 +159,10 @@ def chaos(
       by_kind               queue -> {creates, deletes, already_exists, claims, rests, changes_followed}
       too_few               opportunity -> {had, needed}
       too_many              what had to be let pass, and more of it than can be -> {had, allowed}; fails the run
-      faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, second_fleets, total,
-                            asked, missed (no victim), api (requests befallen, by action); with --only: struck (how
-                            often it really struck), idle (how many of them never did)
+      faults                worker_kills, ingestor_kills, supervisor_kills, pauses, redis_losses, lost (of these: how),
+                            second_fleets, mix, points (where workers killed themselves), total, asked, missed (no
+                            victim), api (requests befallen, by action); with --only: struck (how often it really
+                            struck), idle (how many of them never did)
       recovery              worker_kill_to_claim_ms, supervisor_kill_to_claim_ms, change_to_claim_ms
                             {count, p50, p99, max}; settle_s: from the last fault until all was at rest
       answers, load         what the API answered to the workers; what the load did

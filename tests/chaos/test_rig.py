@@ -43,3 +43,13 @@ def test_the_second_host_is_a_supervisor_and_its_living_workers(tmp_path: Path) 
         assert rig.targets("supervisor") == []
 
     asyncio.run(play())
+
+
+def test_workers_are_shared_among_the_hosts(tmp_path: Path) -> None:
+    def counts(workers: int, hosts: int) -> list[int]:
+        return Rig(tmp_path, nodes=1, workers=workers, ingestors=1, settings={}, hosts=hosts)._counts
+
+    assert counts(6, 2) == [3, 3]
+    assert counts(7, 2) == [4, 3]
+    assert counts(8, 4) == [2, 2, 2, 2]
+    assert counts(1, 2) == [1, 0]

@@ -12,12 +12,14 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from oarlock.chaos.faults.points import POINTS
 from oarlock.chaos.judge.checker import KINDS, Findings, check
 from oarlock.chaos.judge.evidence.evidence import End, Violation
 from oarlock.chaos.judge.evidence.sightings import NODE_QUEUE, QUEUE_OF_KIND
 from oarlock.chaos.judge.recovery import percentile
 from oarlock.chaos.judge.timeline import timeline
 from oarlock.chaos.judge.verdict import PLURALS, Run, Verdict, least
+from oarlock.chaos.judge.verdict import POINTS as NAMED
 from oarlock.chaos.record.saved import NoEvidence, read_saved, write_notes
 from oarlock.cli.run.chaos import chaos
 from tests.chaos.daemon_story import DaemonStory
@@ -146,6 +148,29 @@ def test_percentiles() -> None:
     assert percentile([], 0.5) is None
     assert percentile([3.0], 0.99) == 3.0
     assert [percentile(list(range(1, 101)), share) for share in (0.0, 0.5, 0.99, 1.0)] == [1, 50, 99, 100]
+
+
+def at_points(**times: int) -> Run:
+    points = dict.fromkeys(POINTS, 25) | {name.replace("_", "-"): count for name, count in times.items()}
+    points = {name: count for name, count in points.items() if count}
+    return run(mix="points", duration_s=101.0, asked=500, blows={"worker": sum(points.values())}, points=points)
+
+
+def test_kills_at_named_points_are_evidence_of_each_point() -> None:
+    assert Verdict.of(at_points(), findings()).word == "pass"
+    for times, short in (({"create_sent": 0}, "points"), ({"create_sent": 11}, "kills_at_each_point")):
+        verdict = Verdict.of(at_points(**times), findings())
+        assert verdict.word == "no evidence"
+        assert short in verdict.too_few
+    assert len(POINTS) == NAMED
+
+
+def test_what_the_load_does_is_held_against_the_time_and_not_against_the_kills() -> None:
+    needed = least(at_points())
+    assert needed["size_writes"] == 101 // 2
+    assert needed["kills_with_write_in_flight"] == 500 // 4
+    of_losses = least(run(mix="losses", blows={"flushall": 10, "redis": 10}))
+    assert of_losses["late_commits"] == of_losses["kills_with_write_in_flight"] == 0, "nobody was killed"
 
 
 # -- evidence on disk
