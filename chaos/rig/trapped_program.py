@@ -90,7 +90,7 @@ def _between_command_and_reply(traps: Traps) -> None:
             script[0] = ""
 
     def sent(self: AbstractConnection, command: Any, check_health: bool = True) -> None:
-        send(self, command, check_health)
+        send(self, command, check_health)  # type: ignore[no-untyped-call]
         if script[0] in _SCRIPTS and any(b"EVALSHA" in each[:40] for each in command):
             traps.reached(f"{script[0]}-sent")
 
