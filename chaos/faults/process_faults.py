@@ -22,6 +22,8 @@ HUNT_S = 1.5
 HUNT_STEP_S = 0.002
 VICTIM_LIMIT_S = 6.0
 """How long to wait for an open epoch, and then for a victim."""
+LOST_AT_WORK = 0.75
+"""How many of the losses of Redis wait for writes in flight; the others come as they come, into a drain, too."""
 HEAD_START_S = 0.3
 """Frozen workers go on so much earlier than their supervisor, which would end them at once."""
 
@@ -53,6 +55,8 @@ class ProcessFaults:
                 case "point":
                     self._beside.append(asyncio.create_task(self._kill_at(planned.detail)))
                 case "redis":
+                    if self._chance.random() < LOST_AT_WORK:
+                        await self._until_at_work()
                     self._lose_redis(planned)
                 case role:
                     self._kill(role)
@@ -110,7 +114,8 @@ class ProcessFaults:
             self.blows += self._points.blows()
 
     def _kill(self, role: str) -> None:
-        victim = self._any(self._free(role))
+        living, busy = self._free(role), self._busy(self._free("worker")) if role == "supervisor" else None
+        victim = self._any([each for each in living if busy and each.fleet == busy.fleet] or living)
         if victim is None:
             self.missed.append(role)
             return
@@ -124,6 +129,14 @@ class ProcessFaults:
             return False
         self.blows.append(Blow(at_s, victim.role, victim.pid, holders, 0.0, why))
         return True
+
+    async def _until_at_work(self) -> None:
+        """Wait, not for ever, for an open epoch with writes in flight: where nothing is done, little is lost."""
+        until_s = time.monotonic() + VICTIM_LIMIT_S
+        while time.monotonic() < until_s:
+            if self._redis_view.phase() == "OPEN" and self._busy(self._free("worker")) is not None:
+                return
+            await asyncio.sleep(HUNT_STEP_S)
 
     def _lose_redis(self, planned: Planned) -> None:
         at_s = time.time()
