@@ -48,8 +48,6 @@ SECOND_LEAST_S, SECOND_S = 5.0, 10.0
 """How long it stays at least and at most. It needs about two seconds to begin."""
 PROGRESS_LIMIT_S = 10.0
 """How long, beside a lease, an owner may wait for what it asked for while faults last."""
-OVERTIME = 1.2
-"""A busy machine may take so many times the duration; faults that are due later are left out."""
 
 
 class CampaignFailed(Exception):
@@ -89,7 +87,7 @@ class Campaign:
         journal = Journal(rig.api_url, root / JOURNAL, live.take)
         process_ends = ProcessEnds(rig)
         redis_view = RedisView(rig.redis_url, Random(f"prey {options.seed}"))
-        faults = ProcessFaults(rig, redis_view, options.seed, options.traps)
+        faults = ProcessFaults(rig, redis_view, options.seed, options.traps, options.mixed.queued_max)
         api_faults = self._api_faults(rig.api_url)
         load = Load(config.load(rig.state.kubeconfig), live, options.seed, episode.pace if episode else 1.0)
         episodes = EpisodeRunner(stage, redis_view, faults, api_faults, options.seed)
@@ -115,7 +113,7 @@ class Campaign:
                     _in_background(self._progress(begin_s, faults, live, redis_view)),
                 ):
                     await asyncio.sleep(API_FAULTS_FIRST_S)
-                    await carried_out.run(self.plan, begin_s, begin_s + options.duration_s * OVERTIME)
+                    await carried_out.run(self.plan, begin_s, begin_s + options.duration_s * options.mixed.overtime)
                     left_s = begin_s + options.duration_s - asyncio.get_running_loop().time()
                     await asyncio.sleep(max(0.0, left_s))
                     await ended.aclose()

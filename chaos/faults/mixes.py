@@ -11,7 +11,9 @@ class Mix:
     """``shares``: kind -> how many of each there are in so many faults; the first kind takes the rest.
 
     ``fault_s``: how far apart faults are by default. ``hosts``: each with a supervisor; ``ingestors``: whether the
-    further ones have an ingestor, too. ``after_loss_s``: after D, until the next fault may come.
+    further ones have an ingestor, too. ``after_loss_s``: after D, until the next fault may come. ``queued_max``: while
+    more keys are queued a fault waits; 0: none does. ``overtime``: so many times the duration all may take; faults that
+    are due later are left out.
     """
 
     what: str
@@ -23,8 +25,14 @@ class Mix:
     """To notice, to list, and for the first turns."""
     losses_share_max: float = 0.6
     """The share of the duration that losses of Redis may take."""
+    queued_max: int = 0
+    overtime: float = 1.2
 
 
+KEPT_UP = 40
+"""A fleet that keeps up with the load has fewer keys in its queues. Faults that come faster than it can start workers
+anew would prove nothing about how long a key waits.
+"""
 USUAL, POINTS, HOSTS, LOSSES = "usual", "points", "hosts", "losses"
 MIXES: Mapping[str, Mix] = {
     USUAL: Mix(
@@ -36,6 +44,8 @@ MIXES: Mapping[str, Mix] = {
         "workers kill themselves at 20 named points of their turns, each as often as the others",
         {"point": 1},
         fault_s=0.2,
+        queued_max=KEPT_UP,
+        overtime=3.0,
     ),
     HOSTS: Mix(
         "of four hosts: supervisors and ingestors are killed, hosts and workers stand still for longer than the lease",
@@ -43,6 +53,8 @@ MIXES: Mapping[str, Mix] = {
         fault_s=1.0,
         hosts=4,
         ingestors=True,
+        queued_max=KEPT_UP,
+        overtime=3.0,
     ),
     LOSSES: Mix(
         "Redis is emptied, or killed without its data, again and again",

@@ -22,6 +22,7 @@ HUNT_S = 1.5
 HUNT_STEP_S = 0.002
 VICTIM_LIMIT_S = 6.0
 """How long to wait for an open epoch, and then for a victim."""
+KEPT_UP_STEP_S = 0.1
 LOST_AT_WORK = 0.75
 """How many of the losses of Redis wait for writes in flight; the others come as they come, into a drain, too."""
 HEAD_START_S = 0.3
@@ -31,11 +32,13 @@ HEAD_START_S = 0.3
 class ProcessFaults:
     """``run`` a schedule; ``blows`` is what was really done. ``missed``: faults for which no victim was found.
 
-    ``traps``: the folder of the traps at named points, if there are some.
+    ``traps``: the folder of the traps at named points, if there are some. ``queued_max``: as of a ``Mix``.
     """
 
-    def __init__(self, rig: Rig, redis_view: RedisView, seed: int, traps: Path | None = None) -> None:
-        self._rig, self._redis_view = rig, redis_view
+    def __init__(
+        self, rig: Rig, redis_view: RedisView, seed: int, traps: Path | None = None, queued_max: int = 0
+    ) -> None:
+        self._rig, self._redis_view, self._queued_max = rig, redis_view, queued_max
         self._points = PointKills(Traps(traps), seed) if traps is not None else None
         self._chance = random.Random(f"victims {seed}")
         self._frozen: dict[int, Target] = {}
@@ -67,6 +70,8 @@ class ProcessFaults:
         loop = asyncio.get_running_loop()
         for planned in plan:
             await asyncio.sleep(max(0.0, begin_s + planned.at_s - loop.time()))
+            while self._queued_max and loop.time() < end_s and self._redis_view.queued() > self._queued_max:
+                await asyncio.sleep(KEPT_UP_STEP_S)
             if loop.time() > end_s:
                 self.missed.append(planned.kind)
                 continue

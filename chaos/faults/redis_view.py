@@ -69,6 +69,20 @@ class RedisView:
             self.close()
             return True
 
+    def queued(self) -> int:
+        """How many keys are queued; 0 where Redis does not answer."""
+        try:
+            client, number = self._epoch()
+            of_epoch = keys.Keys(number)
+            with client.pipeline(transaction=False) as pipe:
+                for queue in QUEUES:
+                    pipe.xlen(of_epoch.stream(queue))
+                    pipe.zcard(of_epoch.backlog(queue))
+                return sum(pipe.execute())
+        except (RedisError, OSError):
+            self.close()
+            return 0
+
     def phase(self) -> str:
         """OPEN or DRAIN; "" where there is no epoch or no answer."""
         try:
