@@ -14,7 +14,9 @@ from click.testing import CliRunner
 
 from oarlock.broker.connection.client import connect
 from oarlock.chaos.faults.episodes import EPISODES, fitting, planned
+from oarlock.chaos.faults.mixes import MIXES
 from oarlock.chaos.faults.network import API, REDIS
+from oarlock.chaos.faults.points import POINTS
 from oarlock.chaos.faults.proxy import MODES
 from oarlock.chaos.faults.schedule import Timing
 from oarlock.chaos.record.monitor import Clock
@@ -67,6 +69,7 @@ def test_both_wires_are_played_in_every_way_the_proxy_knows() -> None:
         (["--only", "redis-cut", "--shards", "2"], "leave out the other option"),
         (["--shards", "4"], "need 8"),
         (["--only", "nonsense"], "redis-cut"),
+        (["--mix", "points", "--only", "redis-cut"], "leave out --only"),
     ],
 )
 def test_what_does_not_go_together_is_said(words: list[str], said: str) -> None:
@@ -77,7 +80,8 @@ def test_what_does_not_go_together_is_said(words: list[str], said: str) -> None:
 
 def test_the_list_names_them_all() -> None:
     done = CliRunner().invoke(chaos, ["--list"], standalone_mode=False)
-    assert [line.split()[0] for line in done.output.splitlines()] == list(EPISODES)
+    named = [line.split()[0] for line in done.output.splitlines() if line.startswith("  ")]
+    assert named == [*MIXES, *POINTS, *EPISODES]
 
 
 def test_lines_are_noted_in_our_time_before_and_after_a_jump() -> None:
