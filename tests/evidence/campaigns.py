@@ -104,7 +104,7 @@ CAMPAIGNS = (
     _losses("lost-tail", 12, "--only", "lost-tail", "--faults", "12", "--duration", "90"),
     _losses("sentinel", 9, "--only", "sentinel", "--faults", "9", "--duration", "90"),
     _losses("old-master", 8, "--only", "old-master", "--faults", "8", "--duration", "100"),
-    Campaign("simulation", (), lambda lines: churn_h(lines) / CHURN_H, 2 / CHURN_H),
+    Campaign("simulation", (), lambda lines: churn_h(lines) / CHURN_H, 3 / CHURN_H),
 )
 
 
