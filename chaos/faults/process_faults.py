@@ -161,17 +161,10 @@ class ProcessFaults:
 
     async def pause(self, planned: Planned) -> None:
         """A worker stands still, or a whole host: its supervisor with all workers, while the other fleet goes on."""
-        if planned.detail == "worker":
-            living = self._free("worker")
-            victim = self._busy(living) or self._any(living)
-            targets = [victim] if victim is not None else []
-        else:
-            supervisors = self._free("supervisor")
-            targets = []
-            if len(supervisors) > 1:
-                fleet = await self._busy_fleet()
-                targets = [each for each in supervisors if each.fleet == fleet]
-                targets += [each for each in self._free("worker") if each.fleet == fleet]
+        targets, until_s = await self._to_freeze(planned.detail), time.monotonic() + VICTIM_LIMIT_S
+        while not targets and time.monotonic() < until_s:
+            await asyncio.sleep(0.1)  # others are frozen, or only starting
+            targets = await self._to_freeze(planned.detail)
         if not targets:
             self.missed.append("pause")
             return
@@ -192,15 +185,28 @@ class ProcessFaults:
         finally:
             self._let_go(targets)
 
-    async def _busy_fleet(self) -> int:
-        """The fleet of a worker with writes in flight, or any."""
+    async def _to_freeze(self, what: str) -> list[Target]:
+        """A worker, or a host as long as another one goes on; nobody where there is none."""
+        if what == "worker":
+            living = self._free("worker")
+            victim = self._busy(living) or self._any(living)
+            return [victim] if victim is not None else []
+        fleet = await self._busy_fleet()
+        supervisors = self._free("supervisor")  # after the wait: another one may have been frozen meanwhile
+        if len(supervisors) < 2:
+            return []
+        found = [each for each in supervisors if each.fleet == fleet] or [self._chance.choice(supervisors)]
+        return [*found, *(each for each in self._free("worker") if each.fleet == found[0].fleet)]
+
+    async def _busy_fleet(self) -> int | None:
+        """The fleet of a worker with writes in flight; None where none has any for a while."""
         until_s = time.monotonic() + HUNT_S
         while time.monotonic() < until_s:
             worker = self._busy(self._free("worker"))
             if worker is not None:
                 return worker.fleet
             await asyncio.sleep(HUNT_STEP_S)
-        return self._chance.choice((0, 1))
+        return None
 
     async def _until_taken_over(self, tasks: Collection[str], holders: Collection[str]) -> None:
         """Wait, not for long, for a moment at which others work on what the frozen held."""
