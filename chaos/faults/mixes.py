@@ -43,9 +43,9 @@ MIXES: Mapping[str, Mix] = {
     POINTS: Mix(
         "workers kill themselves at 20 named points of their turns, each as often as the others",
         {"point": 1},
-        fault_s=0.2,
+        fault_s=0.125,
         queued_max=KEPT_UP,
-        overtime=3.0,
+        overtime=5.0,
     ),
     HOSTS: Mix(
         "of four hosts: supervisors and ingestors are killed, hosts and workers stand still for longer than the lease",
