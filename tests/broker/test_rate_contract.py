@@ -130,7 +130,7 @@ def test_a_rate_that_is_none_takes_nothing(real: RedisCase, text: str) -> None:
     case = full(real)
     words = f"{QUEUE} replicasets rate={text} pods/owner/uid"
     with pytest.raises(Exception, match="bad rate"):
-        case.worker._run("claim", "w1", "n", 5_000, 14_000, 8, 9_999, "", words)  # type: ignore[attr-defined]
+        case.worker._run("claim", "w1", "n", 5_000, 14_000, 8, 9_999, "", 0, words)  # type: ignore[attr-defined]
     assert len(queued(case.state(), QUEUE)) == 40
 
 
