@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,7 +76,7 @@ class World:
     def looks_for(self, words: str) -> Stored:
         """The owner, with words about where its orphans are to be looked for. They are under no signature."""
         stored = self.stored("replicasets")
-        stored[KEY] = replace(stored[KEY], entries=f"{words} *{stored[KEY].apart}")
+        stored[KEY] = stored[KEY]._replace(entries=f"{words} *{stored[KEY].apart}")
         return stored[KEY]
 
     def ask_again(self, queue: str = QUEUE) -> None:
@@ -130,7 +129,7 @@ def test_a_claim_with_the_end_of_turns_is_checked_too(world: World) -> None:
     first = world.claim()
     world.plain.add(QUEUE, [KEY])
     stored = world.stored("replicasets")
-    stored[KEY] = replace(stored[KEY], blob=b"forged")
+    stored[KEY] = stored[KEY]._replace(blob=b"forged")
     finish = Finish(first.queue, first.key, first.nonce, Verdict.OK)
     limits = ClaimLimits(lease_ms=5_000, drain_ms=14_000)
     failures, claimed = world.broker.finish_and_claim([finish], "w", "another", [SPEC], limits)
@@ -155,7 +154,7 @@ def test_what_is_loaded_after_a_claim_is_checked(world: World) -> None:
     assert (good.refusal, len(good.children)) == ("", 3)
     batch = _left(world)
     stored = world.stored()
-    stored["default/web-1"] = replace(stored["default/web-1"], rv="99")
+    stored["default/web-1"] = stored["default/web-1"]._replace(rv="99")
     (bad,) = world.broker.load(batch).claims
     assert bad.refusal.startswith("pods: ")
 
@@ -166,7 +165,7 @@ Tamper = Callable[[World], None]
 def _template(world: World) -> None:
     stored = world.stored("replicasets")
     evil = rs(3, template=b'{"metadata":{"labels":{"app":"web"}},"spec":{"hostPID":true}}')
-    stored[KEY] = replace(stored[KEY], blob=codec.encode(evil))
+    stored[KEY] = stored[KEY]._replace(blob=codec.encode(evil))
 
 
 def _template_beside(world: World) -> None:
@@ -183,18 +182,18 @@ def _template_beside(world: World) -> None:
 def _no_template(world: World) -> None:
     """The word that names it is under no signature."""
     stored = world.stored("replicasets")
-    stored[KEY] = replace(stored[KEY], entries="")
+    stored[KEY] = stored[KEY]._replace(entries="")
 
 
 def _own_key(world: World) -> None:
     stored = world.stored("replicasets")
     owner, mine = stored[KEY], Signer((Key("0b0b", bytes(range(1, 33))),), SCOPE)
-    stored[KEY] = replace(owner, signature=mine.sign("replicasets", owner.rv, owner.uid, owner.blob))
+    stored[KEY] = owner._replace(signature=mine.sign("replicasets", owner.rv, owner.uid, owner.blob))
 
 
 def _stripped(world: World) -> None:
     stored = world.stored("replicasets")
-    stored[KEY] = replace(stored[KEY], signature="")
+    stored[KEY] = stored[KEY]._replace(signature="")
 
 
 def _moved_owner(world: World) -> None:
@@ -221,7 +220,7 @@ def _pod_of_before_at_a_new_version(world: World) -> None:
     stored = world.stored()
     old = stored["default/web-1"]
     world.broker.ingest("pods", "10", "13", [world.event(pod("web-1", ready=False), 13)])
-    stored["default/web-1"] = replace(stored["default/web-1"], blob=old.blob)
+    stored["default/web-1"] = stored["default/web-1"]._replace(blob=old.blob)
 
 
 def _twice(world: World) -> None:
@@ -231,7 +230,7 @@ def _twice(world: World) -> None:
 
 def _of_another_resource(world: World) -> None:
     node = world.stored("nodes")["n1"]
-    world.stored()["default/web-1"] = replace(node, entries=f"owner={world.owner.uid}")
+    world.stored()["default/web-1"] = node._replace(entries=f"owner={world.owner.uid}")
 
 
 TAMPERED: dict[str, tuple[Tamper, str]] = {
@@ -278,7 +277,7 @@ class NoApi(QuietApi):
 
 def test_a_refused_mirror_refuses_every_turn_that_would_read_it_and_is_asked_for_again(world: World) -> None:
     node = world.stored("nodes")["n1"]
-    world.stored("nodes")["n1"] = replace(node, blob=codec.encode(Node("n1", "node-1", {"a": "b"}, ())))
+    world.stored("nodes")["n1"] = node._replace(blob=codec.encode(Node("n1", "node-1", {"a": "b"}, ())))
     engine = Engine(world.broker, NoApi(), Settings(), world.clock, ["daemonset"])
     world.plain.add("daemonset", ["default/x", "default/y"])
     batch = engine.claim("w", 8)
@@ -297,7 +296,7 @@ def test_a_refused_mirror_refuses_every_turn_that_would_read_it_and_is_asked_for
 
 def test_a_refused_mirror_object_under_another_id(world: World) -> None:
     world.broker.ingest("nodes", "10", "11", [Event("n2", "11", "node-2", codec.encode(Node("n2", "node-2", {}, ())))])
-    world.stored("nodes")["n1"] = replace(world.stored("nodes")["n2"], entries="mirror")
+    world.stored("nodes")["n1"] = world.stored("nodes")["n2"]._replace(entries="mirror")
     claim = world.claim(replace_mirrors())
     assert claim.refusal == "nodes: it is another object's: it was moved here"
 
@@ -315,13 +314,13 @@ def test_revisions_are_checked_too(world: World) -> None:
     assert world.claim(spec).refusal == ""
     assert owner.signature
     stored = world.stored("controllerrevisions")
-    stored[revision.key] = replace(stored[revision.key], rv="12")
+    stored[revision.key] = stored[revision.key]._replace(rv="12")
     assert world.claim(spec).refusal.startswith("controllerrevisions: its signature")
 
 
 def test_looks_and_names_that_are_borne_are_checked(world: World) -> None:
     claim = world.claim()
-    world.stored()["default/web-1"] = replace(world.stored()["default/web-1"], rv="99")
+    world.stored()["default/web-1"] = world.stored()["default/web-1"]._replace(rv="99")
     with pytest.raises(ObjectRefused, match="a cached object of pods is refused: pods: its signature"):
         world.broker.look("pods", index=[f"owner={world.owner.uid}"])
     with pytest.raises(ObjectRefused):
@@ -362,7 +361,7 @@ def test_what_has_not_changed_is_checked_once(monkeypatch: pytest.MonkeyPatch) -
     stored = world.stored()
     for name, changed in (("web-5", {"rv": "4"}), ("web-6", {"blob": b"x"}), ("web-7", {"uid": "u"})):
         kept = stored[f"default/{name}"]
-        stored[f"default/{name}"] = replace(kept, **changed)  # type: ignore[arg-type]
+        stored[f"default/{name}"] = kept._replace(**changed)  # type: ignore[arg-type]
         assert "is not that of its content" in world.claim().refusal, "a good signature, under other content"
         stored[f"default/{name}"] = kept
 
@@ -411,7 +410,7 @@ def test_any_flip_of_any_bit_is_noticed() -> None:
         kept = stored["default/web-1"]
         blob = bytearray(kept.blob)
         blob[chance.randrange(len(blob))] ^= 1 << chance.randrange(8)
-        stored["default/web-1"] = replace(kept, blob=bytes(blob))
+        stored["default/web-1"] = kept._replace(blob=bytes(blob))
         with pytest.raises(ObjectRefused):
             world.broker.look("pods", ids=["default/web-1"])
         stored["default/web-1"] = kept

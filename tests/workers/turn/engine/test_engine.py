@@ -26,7 +26,7 @@ from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.turn.engine.engine import Engine
-from oarlock.workers.turn.engine.turn_engine import OUTAGE_AFTER, load_spec
+from oarlock.workers.turn.engine.turn_engine import LOAD_MIN, OUTAGE_AFTER, load_spec
 from oarlock.workers.turn.steps import TurnFailed, Write
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
@@ -500,7 +500,7 @@ def test_claims_say_how_much_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rig.broker, "claim", claim)
     rig.engine.claim(WORKER, 5)
     rig.engine.claim(WORKER, 5)
-    assert seen[0][1] == ClaimLimits(lease_ms=6_000, drain_ms=15_000, keys_max=5, bytes_max=1_000)
+    assert seen[0][1] == ClaimLimits(6_000, 15_000, 5, 1_000, load_min=LOAD_MIN)
     nonces = {nonce for nonce, _ in seen}
     assert len(nonces) == 2, "a claim call has a nonce of its own"
     assert all(len(nonce) == 32 for nonce in nonces)
