@@ -228,5 +228,8 @@ class Keys:
     def objects(self, resource: str, generation: str) -> str:
         return f"{self.base}cache:{resource}:{generation}"
 
+    def index(self, resource: str, generation: str, entry: str) -> str:
+        return f"{self.base}index:{resource}:{generation}:{entry}"
+
     def summary(self, resource: str, generation: str, entry: str) -> str:
         return f"{self.base}summary:{resource}:{generation}:{entry}"

@@ -1,4 +1,4 @@
-"""Reads the children that a claim left to be loaded, with plain commands.
+"""Reads what a claim left to be loaded, with plain commands: children of its keys, and objects of local caches.
 
 A script has to take each value into Lua and out of it again, which is most of the time of such a call, and nothing else
 runs meanwhile. Plain commands may be many small ones. So others come in between, and what was read is judged by what is
@@ -13,8 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from oarlock.broker.keys import Keys
-from oarlock.broker.values import Batch, Cached, Claim, EpochOver, Unloaded
+from oarlock.broker.values import Batch, Cached, Claim, Delta, EpochOver, Unloaded
 
+MIRROR = "mirror"
+"""Index entry of an object that its readers keep in memory."""
 CHUNK = 500
 """Objects that one command reads: that keeps Redis for a tenth of a millisecond."""
 
@@ -66,6 +68,45 @@ def _read(
         except Changed:
             pass
     return look(unloaded)
+
+
+def load_mirrors(
+    batch: Batch, keys: Keys, epoch: int, ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]]
+) -> Batch:
+    """The batch with local caches that were too large for the claim. Raises what ``load`` does."""
+    unread = {resource: delta for resource, delta in batch.local_caches.items() if delta.unread}
+    if not unread:
+        return batch
+    read = {resource: _mirror(resource, delta.version, keys, epoch, ask_all) for resource, delta in unread.items()}
+    return replace(batch, local_caches={**batch.local_caches, **read})
+
+
+def _mirror(
+    resource: str,
+    version: str,
+    keys: Keys,
+    epoch: int,
+    ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
+) -> Delta:
+    """All objects of a local cache. What changes from ``version`` on comes with the next claim, too. If a list was
+    committed meanwhile, nothing is known.
+    """
+    generation = version.rpartition(":")[0]
+    (ids,) = ask_all([("HKEYS", keys.index(resource, generation, MIRROR))])
+    objects = keys.objects(resource, generation)
+    chunks = [("HMGET", objects, *ids[at : at + CHUNK]) for at in range(0, len(ids), CHUNK)]
+    *found, now, gen = ask_all([*chunks, ("GET", keys.epoch), ("HGET", keys.of("generation"), resource)])
+    if now != str(epoch).encode():
+        raise EpochOver(f"load: epoch {epoch} is over")
+    if (gen or b"0").decode() != generation:
+        return Delta("")
+    values = zip(ids, (value for chunk in found for value in chunk), strict=True)
+    mirrored = [(each.decode(), Cached.parse(value)) for each, value in values if value and _is_mirrored(value)]
+    return Delta(version, True, mirrored)
+
+
+def _is_mirrored(value: bytes) -> bool:
+    return MIRROR.encode() in value.split(b"\n", 2)[1].split(b" ")
 
 
 class Endings(dict[bytes, "bytes | None"]):

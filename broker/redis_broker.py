@@ -111,7 +111,7 @@ class RedisBroker(ScriptRunner):
             return _batch(reply, specs, nonce)
 
     def load(self, batch: Batch) -> Batch:
-        """The batch with the children that its claims left to be loaded, as they are now. No script reads them."""
+        """The batch with what was left to be loaded, as it is now. No script reads it."""
 
         def ask_all(commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:
             return self._ask_all("load", commands)
@@ -121,6 +121,7 @@ class RedisBroker(ScriptRunner):
 
         try:
             with self._reading("load"):
+                batch = loading.load_mirrors(batch, self.keys, self.epoch, ask_all)
                 return loading.load(batch, self.keys, self.epoch, ask_all, look)
         except BrokerBusy as error:
             raise BrokerUnreachable(str(error)) from None  # the keys are taken all the same
@@ -428,5 +429,7 @@ def _counts(texts: list[bytes]) -> dict[bytes, int]:
 
 
 def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:
+    if full == 2:
+        return Delta(version.decode(), unread=True)
     objects = zip((each.decode() for each in changed[::2]), Cached.parse_all(changed[1::2]), strict=True)
     return Delta(version.decode(), full == 1, list(objects), [each.decode() for each in gone])

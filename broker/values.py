@@ -86,13 +86,14 @@ class Delta(NamedTuple):
     ``version``: the one to name next time; "" where the resource was never listed in this epoch, so that nothing is
     known of it. ``full``: ``changed`` is all there is, whatever was known before. ``changed``: id and object of each
     that changed or came. ``gone``: ids of those that went, known before or not. The rv of an object is that of its
-    last changed projection, or a later one.
+    last changed projection, or a later one. ``unread``: ``load`` brings all there is.
     """
 
     version: str
     full: bool = False
     changed: Sequence[tuple[str, Cached]] = ()
     gone: Sequence[str] = ()
+    unread: bool = False
 
 
 class PageMark(NamedTuple):
@@ -145,7 +146,8 @@ class ClaimLimits(NamedTuple):
     ``lease_ms``: the lease ends after it unless renewed. ``drain_ms``: D, how long a write that was sent before this
     claim may still land. ``bytes_max`` bounds owners and children; changes of local caches come on top. One key is
     always taken. ``beside``: the holder has turns under way, so no key that crashed a worker is brought, and none of
-    these namespaces; None: it has none.
+    these namespaces; None: it has none. ``load_min``: from so many children on, and of more than 1,000 objects of a
+    local cache, all are left to ``load``; 0: none are.
     """
 
     lease_ms: int
@@ -213,8 +215,8 @@ class Batch:
 
     @property
     def unloaded(self) -> bool:
-        """Whether ``load`` has children to bring."""
-        return any(claim.unloaded for claim in self.claims)
+        """Whether ``load`` has something to bring."""
+        return any(claim.unloaded for claim in self.claims) or any(each.unread for each in self.local_caches.values())
 
 
 class Idle(StrEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from oarlock.broker.loading import with_children
 from oarlock.broker.memory import changes, summary
@@ -183,7 +184,14 @@ def look(state: EpochState, resource: str, ids: Sequence[str], index: Sequence[s
 
 
 def load(state: EpochState, batch: Batch) -> Batch:
-    """The batch with the children that its claims left to be loaded."""
+    """The batch with what was left to be loaded."""
+    read = {
+        resource: changes.everything(state, resource, delta.version, generation(state, resource))
+        for resource, delta in batch.local_caches.items()
+        if delta.unread
+    }
+    if read:
+        batch = replace(batch, local_caches={**batch.local_caches, **read})
     return with_children(batch, [_loaded(state, each) for claim in batch.claims for each in claim.unloaded])
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from oarlock.broker.loading import MIRROR
 from oarlock.broker.memory.state import ChangeLog, EpochState, Stored
 from oarlock.broker.values import Delta
 
-MIRROR = "mirror"
-"""Index entry of an object that its readers keep in memory."""
+MIRROR_MAX = 1_000
 
 
 def mirrored(stored: Stored | None) -> bool:
@@ -32,8 +32,10 @@ def trim(state: EpochState, resource: str, gen: str) -> None:
         del changes.changed[object_id]
 
 
-def since(state: EpochState, resource: str, gen: str, known: str) -> Delta:
-    """The changes since a version; all objects where it is unknown, of another generation, or too old."""
+def since(state: EpochState, resource: str, gen: str, known: str, most: float) -> Delta:
+    """The changes since a version; all objects where it is unknown, of another generation, or too old. Of more than
+    ``most`` none are handed over: all there is is left to be loaded.
+    """
     if resource not in state.watermark:
         return Delta("")
     changes = state.changes.get((resource, gen), ChangeLog())
@@ -42,8 +44,19 @@ def since(state: EpochState, resource: str, gen: str, known: str) -> Delta:
     objects = state.objects.get((resource, gen), {})
     version = f"{gen}:{changes.seq}"
     mirror = state.index.get((resource, gen, MIRROR), {})
-    if of != gen or not changes.floor <= seq <= changes.seq:
+    full = of != gen or not changes.floor <= seq <= changes.seq
+    ids = [] if full else [object_id for object_id, at in changes.changed.items() if at > seq]
+    if len(mirror if full else ids) > most:
+        return Delta(version, unread=True)
+    if full:
         return Delta(version, True, [(each, objects[each].cached) for each in mirror], [])
-    ids = [object_id for object_id, at in changes.changed.items() if at > seq]
     changed = [(each, objects[each].cached) for each in ids if each in mirror]
     return Delta(version, False, changed, [each for each in ids if each not in mirror])
+
+
+def everything(state: EpochState, resource: str, version: str, gen: str) -> Delta:
+    """What ``since`` left to be loaded; nothing is known if a list was committed meanwhile."""
+    if version.rpartition(":")[0] != gen:
+        return Delta("")
+    objects = state.objects.get((resource, gen), {})
+    return Delta(version, True, [(each, objects[each].cached) for each in state.index.get((resource, gen, MIRROR), {})])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from oarlock.broker.expectations import Expectations
@@ -55,8 +56,9 @@ def claim(
         return cache.generation(state, resource)
 
     owners = state.objects.get((spec.owners, generation_of(spec.owners)), {})
+    most = changes.MIRROR_MAX if limits.load_min else math.inf
     local_caches = {
-        resource: changes.since(state, resource, generation_of(resource), version)
+        resource: changes.since(state, resource, generation_of(resource), version, most)
         for resource, version in spec.local_caches
     }
     for resource in spec.resources:

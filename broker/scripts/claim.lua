@@ -11,7 +11,7 @@
 -- ARGV[8] 0, or from how many children in all on they are left to be read without a script; owners with less than a quarter come whole
 -- ARGV[9..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
 --   [resource/version/mirror ...]"
--- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, {id, value, ...}, {gone id, ...}}, ...}, now ms,
+-- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, or 2: unread, {id, value, ...}, {gone id, ...}}, ...}, now ms,
 --           {second line of a child, what ends its blob before its uid and is left out of it, ...},
 --           {key, owner, ms it was queued, why it was queued, {"count text", ...} of the classes, in place of children and what lies apart,
 --            {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
@@ -140,12 +140,13 @@ local function gen_of(resource)
 end
 gen_of(owners)
 
+local MIRROR_MAX = 1000 -- mirrored objects that a claim hands over, if its caller can read them itself (load)
 local WORDS = {uid = true, counts = true, name = true, wanted = true}
 local children, groups, group_of, deltas = {}, 0, {}, {}
 for word in string.gmatch(words, '%S+') do
   local resource, index, by = string.match(word, '^([^/]+)/(.+)/([^/]+)$')
   if by == 'mirror' then
-    deltas[#deltas + 1] = changes_since(resource, gen_of(resource), index)
+    deltas[#deltas + 1] = changes_since(resource, gen_of(resource), index, load_min > 0 and MIRROR_MAX or math.huge)
   elseif WORDS[by] then
     if not group_of[resource] then groups = groups + 1 group_of[resource] = groups end
     children[#children + 1] = {

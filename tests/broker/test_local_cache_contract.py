@@ -290,3 +290,66 @@ def test_a_batch_that_fails_midway_and_is_repeated_loses_no_change(real: RedisCa
     expected = {"a": b"v2", "c": b"v2"} | ({} if gone else {"b": b"v3"})
     assert {object_id: each.blob for object_id, each in held.items()} == expected
     assert since(real, version) == Delta(version, False, [], [])
+
+
+# -- too many for a claim ----------------------------------------------------------------------------------------------
+
+MANY = 1_001
+
+
+def left(case: Case, known: str = "") -> Batch:
+    """A claim of a worker that can load, before it does."""
+    case.worker.add(QUEUE, ["ns/any"])
+    found = claim_reply(case, specs=(LoadSpec(QUEUE, "replicasets", local_caches=((NODES, known),)),), load_min=1)
+    assert isinstance(found, Batch)
+    finish(case, found.claims[0])
+    return found
+
+
+def many(case: Case, count: int = MANY) -> list[str]:
+    names = [f"n{number:04d}" for number in range(count)]
+    begun(case, *names)
+    return names
+
+
+def test_many_are_left_to_be_loaded(case: Case) -> None:
+    names = many(case)
+    found = left(case)
+    assert (found.unloaded, found.local_caches) == (True, {NODES: Delta("g1:0", unread=True)})
+    loaded = case.worker.load(found)
+    delta = loaded.local_caches[NODES]
+    assert (loaded.unloaded, delta.version, delta.full, sorted(blobs(delta))) == (False, "g1:0", True, names)
+    assert len(batch(case, "").local_caches[NODES].changed) == MANY, "who cannot load is handed all"
+
+
+def test_a_thousand_come_with_the_claim(case: Case) -> None:
+    names = many(case, MANY - 1)
+    found = left(case)
+    assert (found.unloaded, sorted(blobs(found.local_caches[NODES]))) == (False, names)
+
+
+def test_many_changes_are_left_to_be_loaded(case: Case) -> None:
+    names = many(case)
+    for at in range(0, MANY, 200):
+        ingest(case, *(node(name, 200 + number, b"v2") for number, name in enumerate(names) if at <= number < at + 200))
+    assert left(case, "g1:0").local_caches[NODES] == Delta(f"g1:{MANY}", unread=True)
+    few = left(case, f"g1:{MANY - 3}").local_caches[NODES]
+    assert set(blobs(few)) == set(names[-3:])
+
+
+def test_what_changed_before_it_is_loaded_is_loaded_and_comes_again(case: Case) -> None:
+    names = many(case)
+    found = left(case)
+    ingest(case, node(names[0], 101, b"v2"), node(names[1], 102, b"v1", "unmirrored"), node(names[2], 103, None))
+    delta = case.worker.load(found).local_caches[NODES]
+    assert blobs(delta)[names[0]] == b"v2"
+    assert sorted(blobs(delta)) == [names[0], *names[3:]]
+    again = since(case, delta.version)
+    assert (set(blobs(again)), again.gone) == ({names[0]}, [names[1], names[2]])
+
+
+def test_a_list_before_it_is_loaded_leaves_it_unknown(case: Case) -> None:
+    many(case)
+    found = left(case)
+    listed(case, "g2", 300, node("n1", 250))
+    assert case.worker.load(found).local_caches[NODES] == Delta("")

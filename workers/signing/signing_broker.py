@@ -94,6 +94,12 @@ class SigningBroker:
         if isinstance(batch, Idle):
             return batch
         spec = self._specs[batch.queue] = next(each for each in specs if each.queue == batch.queue)
+        batch, refusal = self._checked_caches(batch)
+        claims = [claim._replace(refusal=refusal or self._refusal(spec, claim)) for claim in batch.claims]
+        return replace(batch, claims=claims)
+
+    def _checked_caches(self, batch: Batch) -> tuple[Batch, str]:
+        """The batch without local caches that are refused, and why its turns are."""
         local_caches, refusal = {}, ""
         for resource, delta in batch.local_caches.items():
             fault = self.check.fault_of_delta(resource, delta)
@@ -101,16 +107,16 @@ class SigningBroker:
                 refusal = self._refuse(resource, f"local cache of {batch.queue}", fault)
             else:
                 local_caches[resource] = delta
-        claims = [claim._replace(refusal=refusal or self._refusal(spec, claim)) for claim in batch.claims]
-        return replace(batch, claims=claims, local_caches=local_caches)
+        return replace(batch, local_caches=local_caches), refusal
 
     def load(self, batch: Batch) -> Batch:
         """As the broker's."""
-        spec, loaded = self._specs[batch.queue], self._inner.load(batch)
-        claims = [
-            after._replace(refusal=self._refusal(spec, after)) if before.unloaded and not before.refusal else after
-            for before, after in zip(batch.claims, loaded.claims, strict=True)
-        ]
+        spec = self._specs[batch.queue]
+        loaded, refusal = self._checked_caches(self._inner.load(batch))
+        claims = []
+        for before, after in zip(batch.claims, loaded.claims, strict=True):
+            again = self._refusal(spec, after) if before.unloaded and not before.refusal else after.refusal
+            claims.append(after._replace(refusal=refusal or again))
         return replace(loaded, claims=claims)
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:

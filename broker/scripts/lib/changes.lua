@@ -27,8 +27,9 @@ local function trim_changes(resource, gen)
   redis.call('ZREMRANGEBYRANK', changes_key(resource, gen), 0, last)
 end
 
--- {resource, version, 1 when full, {id, value, ...}, {gone ids}}; version "" where the resource was never listed.
-local function changes_since(resource, gen, known)
+-- {resource, version, 1 when full, {id, value, ...}, {gone ids}}; version "" where the resource was never listed. Of more than `most`
+-- none is handed over: {resource, version, 2, {}, {}} leaves all there is to be read without a script.
+local function changes_since(resource, gen, known, most)
   if redis.call('HEXISTS', base .. 'watermark', resource) == 0 then return {resource, '', 0, {}, {}} end
   local at = redis.call('HMGET', changes_at_key(resource, gen), 'seq', 'floor')
   local seq, floor = tonumber(at[1] or 0), tonumber(at[2] or 0)
@@ -38,6 +39,11 @@ local function changes_since(resource, gen, known)
   local reply = {resource, gen .. ':' .. number(seq), full and 1 or 0, changed, gone}
   if not full and since == seq then return reply end
   local objects, mirror, whole_value = objects_key(resource, gen), index_key(resource, gen, 'mirror'), whole_of(resource, gen)
+  local count = full and redis.call('HLEN', mirror) or redis.call('ZCOUNT', changes_key(resource, gen), '(' .. number(since), '+inf')
+  if count > most then
+    reply[3] = 2
+    return reply
+  end
   local ids = full and redis.call('HKEYS', mirror) or redis.call('ZRANGEBYSCORE', changes_key(resource, gen), '(' .. number(since), '+inf')
   for at_id = 1, #ids, 5000 do -- unpack fails near 8000 arguments
     local last = math.min(at_id + 4999, #ids)

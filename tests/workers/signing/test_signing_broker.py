@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from oarlock.broker.memory import changes
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import Stored
 from oarlock.broker.values import Batch, Cached, Claim, ClaimLimits, Entry, Event, Finish, LoadSpec, Verdict
@@ -275,7 +276,11 @@ class NoApi(QuietApi):
         return asked
 
 
-def test_a_refused_mirror_refuses_every_turn_that_would_read_it_and_is_asked_for_again(world: World) -> None:
+@pytest.mark.parametrize("most", [1_000, 0], ids=["with the claim", "loaded after it"])
+def test_a_refused_mirror_refuses_every_turn_that_would_read_it_and_is_asked_for_again(
+    world: World, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "MIRROR_MAX", most)
     node = world.stored("nodes")["n1"]
     world.stored("nodes")["n1"] = node._replace(blob=codec.encode(Node("n1", "node-1", {"a": "b"}, ())))
     engine = Engine(world.broker, NoApi(), Settings(), world.clock, ["daemonset"])

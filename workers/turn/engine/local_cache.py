@@ -26,7 +26,8 @@ class LocalCache:
         return self._objects
 
     def apply(self, delta: Delta) -> None:
-        """Take over what has changed."""
+        """Take over what has changed, once it is loaded."""
+        assert not delta.unread
         if not (delta.full or delta.changed or delta.gone):
             self.version = delta.version
             return
