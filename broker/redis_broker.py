@@ -332,7 +332,7 @@ def _finish_args(turns: Sequence[Finish]) -> list[str | int]:
     flat: list[str | int] = [len(turns)]
     for turn in turns:
         delay = "" if turn.delay_ms is None else turn.delay_ms
-        flat += (turn.queue, turn.key, turn.nonce, turn.verdict.value, delay, turn.did, len(turn.changes))
+        flat += (turn.queue, turn.key, turn.nonce, turn.verdict, delay, turn.did, len(turn.changes))
         for change in turn.changes:
             flat += change
     return flat

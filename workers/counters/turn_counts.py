@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from oarlock.broker.history import lost_ms
-from oarlock.broker.values import Batch, Claim, Finish, Verdict
+from oarlock.broker.values import OK, RETRY, Batch, Claim, Finish, Verdict
 from oarlock.workers.counters.layout import GC_FACTS, OUTCOMES, RANKS
 from oarlock.workers.counters.table import Row
 
@@ -112,8 +112,8 @@ class TurnCounts:
         if in_a_row < 0:
             outcome = _LOST
         else:
-            outcome = _FAILED if failed else _OUTCOME[finish.verdict]
-            waits = finish.verdict is Verdict.RETRY or finish.delay_ms is not None
+            outcome = _FAILED if failed else _DONE if finish.verdict is OK else _OUTCOME[finish.verdict]
+            waits = finish.verdict is RETRY or finish.delay_ms is not None
             if waits or (finish.changes and any(change.op == "again" for change in finish.changes)):
                 self._ints[cells.retries] += 1
         self._ints[cells.outcomes + outcome] += 1

@@ -11,6 +11,21 @@ from rq.timeouts import UnixSignalDeathPenalty
 from oarlock.workers.process.clock import Clock, SystemClock
 
 
+class _Alarm:
+    """The only one of the process. It is no part of the class below: a class that is written to is slow to read from.
+    ``at_ms``: when it comes, by the clock; 0: none is set. ``armed``: for the turn under way.
+    """
+
+    def __init__(self) -> None:
+        self.clock: Clock = SystemClock()
+        self.at_ms = 0
+        self.armed: TurnLimit | None = None
+
+    def set(self, now_ms: int, at_ms: int) -> None:
+        self.at_ms = at_ms
+        signal.setitimer(signal.ITIMER_REAL, (at_ms - now_ms) / 1_000)
+
+
 class TurnLimit(UnixSignalDeathPenalty):  # type: ignore[misc]
     """Behaves as its parent; call ``install`` first, on the main thread of the process that uses it.
 
@@ -19,43 +34,36 @@ class TurnLimit(UnixSignalDeathPenalty):  # type: ignore[misc]
     An alarm that comes while no turn is under way is ignored; the parent would restore the default, which is death.
     """
 
-    _clock: ClassVar[Clock] = SystemClock()
-    _armed: ClassVar[TurnLimit | None] = None
-    _alarm_ms: ClassVar[int] = 0
-    """When the alarm comes, by the clock; 0: none is set."""
+    _alarm: ClassVar[_Alarm] = _Alarm()
     _until_ms = 0
 
     @classmethod
     def install(cls, clock: Clock) -> None:
         """Take SIGALRM for the life of the process."""
         signal.signal(signal.SIGALRM, cls._on_alarm)
-        cls._clock, cls._armed, cls._alarm_ms = clock, None, 0
+        cls._alarm.clock, cls._alarm.armed, cls._alarm.at_ms = clock, None, 0
 
     @classmethod
     def _on_alarm(cls, signum: int, frame: FrameType | None) -> None:
-        cls._alarm_ms = 0
-        armed = cls._armed
+        alarm = cls._alarm
+        alarm.at_ms, armed = 0, alarm.armed
         if armed is None:
             return
-        now_ms = cls._clock.mono_ms()
+        now_ms = alarm.clock.mono_ms()
         if now_ms < armed._until_ms:
-            cls._set_alarm(now_ms, armed._until_ms)
+            alarm.set(now_ms, armed._until_ms)
         else:
             armed.handle_death_penalty(signum, frame)
 
-    @classmethod
-    def _set_alarm(cls, now_ms: int, at_ms: int) -> None:
-        cls._alarm_ms = at_ms
-        signal.setitimer(signal.ITIMER_REAL, (at_ms - now_ms) / 1_000)
-
     def setup_death_penalty(self) -> None:
         """The turn begins."""
-        now_ms = self._clock.mono_ms()
+        alarm = self._alarm
+        now_ms = alarm.clock.mono_ms()
         self._until_ms = now_ms + self._timeout * 1_000
-        TurnLimit._armed = self
-        if not now_ms <= TurnLimit._alarm_ms <= self._until_ms:
-            self._set_alarm(now_ms, self._until_ms)
+        alarm.armed = self
+        if not now_ms <= alarm.at_ms <= self._until_ms:
+            alarm.set(now_ms, self._until_ms)
 
     def cancel_death_penalty(self) -> None:
         """It is over. The alarm stays set for the next."""
-        TurnLimit._armed = None
+        self._alarm.armed = None

@@ -18,6 +18,7 @@ from rq.worker import WorkerStatus
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import (
+    OK,
     Batch,
     BrokerBusy,
     BrokerFull,
@@ -26,7 +27,6 @@ from oarlock.broker.values import (
     EpochOver,
     Finish,
     Idle,
-    Verdict,
 )
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
@@ -216,7 +216,7 @@ class KeyWorker(RqShell):
             quick = not self._runner.slow and taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
             if quick:
                 self._keys_max = max(usual, self.settings.batch_keys_quick)
-            if not quick or self._is_interrupted() or any(each.verdict is not Verdict.OK for each in finishes):
+            if not quick or self._is_interrupted() or any(each.verdict is not OK for each in finishes):
                 return self._engine.finish(finishes)
             failures, self._following = self._engine.finish_and_claim(finishes, self._holder, self._keys_max)
             return failures

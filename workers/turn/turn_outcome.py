@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from oarlock.broker.expectations import NOTES, ExpectedDelete
-from oarlock.broker.values import Change, Claim, Entry, Finish, Verdict
+from oarlock.broker.values import OK, RETRY, Change, Claim, Entry, Finish, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, delay_s
 from oarlock.controllers.pods.events import Event
@@ -151,9 +151,9 @@ class TurnOutcome:
         """The end of the turn, as the queue takes it."""
         claim, did = self._claim, self.note.text(failure or self.error)
         if verdict is None:
-            verdict = Verdict.RETRY if self.retry else Verdict.OK
+            verdict = RETRY if self.retry else OK
         changes, due_ms = (*self.changes, *self._said_change()), self.due_ms
-        if verdict is Verdict.RETRY:
+        if verdict is RETRY:
             if due_ms is not None:
                 changes += (Change.again(max(due_ms, self.least_wait_ms)),)
             return Finish(claim.queue, claim.key, claim.nonce, verdict, self.least_wait_ms or None, changes, did)
