@@ -8,7 +8,7 @@ the claim, by itself. An id that the claim saw and that is not there any more ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ def load(
     epoch: int,
     ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
     look: Callable[[Unloaded], list[Cached]],
+    memo: LoadMemo,
 ) -> Batch:
     """The batch with all children. ``look`` reads those again that were changed meanwhile, in one step.
 
@@ -50,12 +51,16 @@ def load(
         raise EpochOver(f"load: epoch {epoch} is over")
     current = {resource: (gen or b"0").decode() for resource, gen in zip(resources, gens, strict=True)}
     rest = iter(answers)
-    found = [_read(each, rest, current[each.resource], look) for each in unloaded]
+    found = [_read(each, rest, current[each.resource], look, memo) for each in unloaded]
     return with_children(batch, found)
 
 
 def _read(
-    unloaded: Unloaded, answers: Iterator[Any], generation: str, look: Callable[[Unloaded], list[Cached]]
+    unloaded: Unloaded,
+    answers: Iterator[Any],
+    generation: str,
+    look: Callable[[Unloaded], list[Cached]],
+    memo: LoadMemo,
 ) -> list[Cached]:
     """The children of one claim, from its part of the answers."""
     chunks = [next(answers) for _ in range(0, len(unloaded.ids), CHUNK)]
@@ -64,7 +69,7 @@ def _read(
     values = [value for chunk in chunks for value in chunk if value is not None]
     if generation == unloaded.generation:
         try:
-            return Cached.parse_all(values, Endings(unloaded.entry.encode(), texts).__getitem__)
+            return memo.parse(unloaded.entry, values, Endings(unloaded.entry.encode(), texts))
         except Changed:
             pass
     return look(unloaded)
@@ -112,28 +117,62 @@ def _is_mirrored(value: bytes) -> bool:
 class Endings(dict[bytes, "bytes | None"]):
     """By the line with its index entries: what ends the blob of an object under ``entry``, before its uid.
 
-    ``texts``: of the classes under that entry, each with a count. Raises Changed where that does not tell it.
+    ``texts``: of the classes under that entry, each with a count. Raises Changed where that does not tell it, and
+    ValueError for a text that no script wrote.
     """
 
     def __init__(self, entry: bytes, texts: Mapping[bytes, bytes]) -> None:
         super().__init__()
-        self._entry, self._texts = entry, texts
+        self._beginning = entry + b" "
+        self.of_classes = {name: _ending(text) for name, text in texts.items()}
 
     def __missing__(self, line: bytes) -> bytes | None:
         _, classed, name = line.partition(b" #")
-        ending = self._ending(line, name) if classed else None
-        self[line] = ending
+        if not classed:
+            return None
+        if name not in self.of_classes or not line.startswith(self._beginning):
+            raise Changed
+        ending = self[line] = self.of_classes[name]
         return ending
 
-    def _ending(self, line: bytes, name: bytes) -> bytes | None:
-        text = self._texts.get(name)
-        if text is None or line.partition(b" ")[0] != self._entry:
-            raise Changed
-        count, _, kind = text.partition(b" ")
-        if not count.isdigit() or kind[:1] not in (b"+", b"-"):
-            raise ValueError("text of a class")
-        _, more, ending = kind.partition(b"\n")
-        return ending if more else None
+
+def _ending(text: bytes) -> bytes | None:
+    count, _, kind = text.partition(b" ")
+    if not count.isdigit() or kind[:1] not in (b"+", b"-"):
+        raise ValueError("text of a class")
+    _, more, ending = kind.partition(b"\n")
+    return ending if more else None
+
+
+class LoadMemo:
+    """What was loaded last of each owner: most of it is the same the next time, and need not be taken apart again.
+
+    A value and what ends it determine the object, so the memo can never be out of date. It has ``most`` objects, each
+    of some 0.6 kB beside its blob; the owners that were not loaded for longest are forgotten first.
+    """
+
+    def __init__(self, most: int = 10_240) -> None:
+        self._most = most
+        self._owners: dict[str, tuple[dict[bytes, bytes | None], dict[bytes, Cached]]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(objects) for _, objects in self._owners.values())
+
+    def parse(self, entry: str, values: Sequence[bytes], endings: Endings) -> list[Cached]:
+        """The objects of these values, under an index entry. Raises as ``endings`` and ``Cached.parse_all`` do."""
+        of_classes, before = self._owners.pop(entry, ({}, {}))
+        if any(endings.of_classes.get(name, ending) != ending for name, ending in of_classes.items()):
+            before = {}
+        found = {value: before.get(value) for value in values}
+        if len(found) < len(values):  # nobody but a stranger writes an object twice: let the reader see it
+            return Cached.parse_all(values, endings.__getitem__)
+        fresh = [value for value, cached in found.items() if cached is None]
+        found.update(zip(fresh, Cached.parse_all(fresh, endings.__getitem__), strict=True))
+        objects: dict[bytes, Cached] = found  # type: ignore[assignment]
+        self._owners[entry] = endings.of_classes, objects
+        while len(self) > self._most:
+            del self._owners[next(iter(self._owners))]
+        return list(objects.values())
 
 
 def with_children(batch: Batch, found: Iterable[list[Cached]]) -> Batch:

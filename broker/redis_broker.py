@@ -61,6 +61,7 @@ class RedisBroker(ScriptRunner):
     ) -> None:
         super().__init__(client, epoch, shard, clock)
         self._blocking = blocking
+        self._loaded = loading.LoadMemo()
 
     def shadow(self) -> ShadowStore:
         """What a dry run keeps of its comparison, over the same connection."""
@@ -122,7 +123,7 @@ class RedisBroker(ScriptRunner):
         try:
             with self._reading("load"):
                 batch = loading.load_mirrors(batch, self.keys, self.epoch, ask_all)
-                return loading.load(batch, self.keys, self.epoch, ask_all, look)
+                return loading.load(batch, self.keys, self.epoch, ask_all, look, self._loaded)
         except BrokerBusy as error:
             raise BrokerUnreachable(str(error)) from None  # the keys are taken all the same
 

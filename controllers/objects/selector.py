@@ -63,9 +63,8 @@ class LabelSelector(msgspec.Struct, frozen=True, array_like=True):
         """
         if self.error:
             raise InvalidSelector(self.error)
-        for key, value in self.match_labels.items():
-            if key not in labels or labels[key] != value:
-                return False
+        if not self.match_labels.items() <= labels.items():
+            return False
         for requirement in self.expressions:  # noqa: SIM110 - a generator costs more than the whole loop
             if not requirement.matches(labels):
                 return False

@@ -11,12 +11,13 @@ from redis.exceptions import ResponseError
 
 from oarlock.broker import loading, script_runner
 from oarlock.broker.connection import client as clients
-from oarlock.broker.loading import Changed, Endings
+from oarlock.broker.loading import Changed, Endings, LoadMemo
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import (
     Batch,
     BrokerBusy,
     BrokerUnreachable,
+    Cached,
     Claim,
     DataDamaged,
     EpochOver,
@@ -264,15 +265,15 @@ CHECKS = {
     "the epoch": Check(loading.load, "now != str(epoch).encode()", "False", 0, next_epoch),
     "the generation": Check(loading._read, "generation == unloaded.generation", "True", 0, swept),
     "which class an object is of": Check(
-        Endings._ending,
-        'text is None or line.partition(b" ")[0] != self._entry',
-        "False",
+        Endings.__missing__,
+        "raise Changed",
+        "return None",
         4,
         lambda case: case.ingestor.ingest("pods", "200", "210", [gone("a", 201)]),
     ),
     "whose class it is": Check(
-        Endings._ending,
-        ' or line.partition(b" ")[0] != self._entry',
+        Endings.__missing__,
+        " or not line.startswith(self._beginning)",
         "",
         0,
         lambda case: case.ingestor.ingest("pods", "200", "210", [child("a", 201, READY, "other"), child("b", 202)]),
@@ -300,6 +301,56 @@ def test_each_check_is_missed(real: RedisCase, between: Any, name: str, monkeypa
     right = answer()
     change_code(check.function, check.text, check.instead, monkeypatch)
     assert answer() != right
+
+
+# -- what was loaded before --------------------------------------------------------------------------------------------
+
+
+def value_of(name: str, rv: int = 1, kind: str = "+c") -> bytes:
+    return f"{rv} uid-{name}\nowner=u #{kind}\nqueue:ns/web\n{name}".encode()
+
+
+def endings(**texts: bytes) -> Endings:
+    return Endings(b"owner=u", {f"+{name}".encode(): b"1 +r/ns\n" + text for name, text in texts.items()})
+
+
+def parsed(memo: LoadMemo, values: Sequence[bytes], of: Endings, entry: str = "owner=u") -> list[Cached]:
+    """What it finds is what there is."""
+    found = memo.parse(entry, values, of)
+    assert found == Cached.parse_all(values, of.__getitem__)
+    return found
+
+
+def test_what_has_not_changed_is_not_taken_apart_again() -> None:
+    memo = LoadMemo()
+    a, _ = parsed(memo, [value_of("a"), value_of("b")], endings(c=b"end"))
+    again, changed, new = parsed(memo, [value_of("a"), value_of("b", 2), value_of("d")], endings(c=b"end", d=b"x"))
+    assert again is a
+    assert changed.rv == "2"
+    assert new.blob == b"dend" + b"uid-d"
+    assert len(memo) == 3, "only what was loaded last is kept"
+    assert parsed(memo, [], endings()) == []
+
+
+def test_a_class_with_another_text_is_taken_apart_again() -> None:
+    memo = LoadMemo()
+    parsed(memo, [value_of("a")], endings(c=b"end"))
+    assert parsed(memo, [value_of("a")], endings(c=b"other"))[0].blob == b"aotheruid-a"
+
+
+def test_what_is_there_twice_is_seen_twice() -> None:
+    memo = LoadMemo()
+    assert len(parsed(memo, [value_of("a"), value_of("a")], endings(c=b"end"))) == 2
+    assert not len(memo)
+
+
+def test_a_memo_forgets_who_was_loaded_first() -> None:
+    memo = LoadMemo(most=4)
+    for entry in ("u", "v", "u", "w"):
+        parsed(memo, [value_of(f"{entry}{n}") for n in range(2)], endings(c=b"end"), entry)
+    assert (list(memo._owners), len(memo)) == (["u", "w"], 4)
+    parsed(memo, [value_of(f"{n}") for n in range(5)], endings(c=b"end"), "large")
+    assert not len(memo)
 
 
 # -- what no script of ours wrote --------------------------------------------------------------------------------------
