@@ -6,7 +6,7 @@ cluster, damaged data); BrokerUnreachable where Redis did not answer; BrokerFull
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import redis
@@ -369,10 +369,21 @@ def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
     }
     further = next(spec.resources for spec in specs if spec.queue == queue)[1:]
     now_ms, flat_endings, rows = reply[4], reply[5], reply[6:]
-    endings = dict(zip(flat_endings[::2], flat_endings[1::2], strict=True))
+    endings = _EndingsOfLines(zip(flat_endings[::2], flat_endings[1::2], strict=True)).__getitem__
     claims = [_claim(queue, nonce, now_ms, further, endings, *row) for row in rows]
     local_caches = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
     return Batch(queue, claims, watermarks, local_caches, [row[2] for row in rows])
+
+
+class _EndingsOfLines(dict[bytes, "bytes | None"]):
+    """What ends the blobs of a claim's objects, by the line with their index entries: only the first of these and the
+    class count.
+    """
+
+    def __missing__(self, line: bytes) -> bytes | None:
+        entries, _, name = line.partition(b" #")
+        first = entries.partition(b" ")[0]
+        return self.get(b"%b #%b" % (first, name)) if name else None
 
 
 def _claim(
@@ -380,7 +391,7 @@ def _claim(
     nonce: str,
     now_ms: int,
     further: Sequence[str],
-    endings: Mapping[bytes, bytes],
+    ending_of: Callable[[bytes], bytes | None],
     key: bytes,
     owner: bytes,
     _waited_ms: int,
@@ -400,14 +411,14 @@ def _claim(
     """
     others = NO_OTHERS
     if further:
-        found = (Cached.parse_all(each, endings.get) for each in children[1:]) if children else ([] for _ in further)
+        found = (Cached.parse_all(each, ending_of) for each in children[1:]) if children else ([] for _ in further)
         others = dict(zip(further, found, strict=True))
     return Claim(
         queue,
         key.decode(),
         nonce,
         Cached.parse(owner, apart) if owner else None,
-        Cached.parse_all(children[0], endings.get) if children and children[0] else [],
+        Cached.parse_all(children[0], ending_of) if children and children[0] else [],
         Expectations.parse(expectations) if expectations else None,
         min_rv.decode(),
         unsettled != b"",

@@ -12,7 +12,7 @@
 -- ARGV[9..] one a queue, what a turn reads: "queue owners [rate=keys a second] [children/index/uid|counts|name|wanted ...]
 --   [resource/version/mirror ...]"
 -- Returns: {"OK", queue, {resource, rv, age ms, ...}, {{resource, version, 1 when full, or 2: unread, {id, value, ...}, {gone id, ...}}, ...}, now ms,
---           {second line of a child, what ends its blob before its uid and is left out of it, ...},
+--           {"first entry #class" of a child, what ends its blob before its uid and is left out of it, ...},
 --           {key, owner, ms it was queued, why it was queued, {"count text", ...} of the classes, in place of children and what lies apart,
 --            {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            what lies apart from the owner, {{resource, generation, index entry, {id, ...}} of children left to be read, ...}}, ...}
@@ -372,15 +372,19 @@ local function timed(key, expect, expected)
   return #sets > 0 and redis.call('HGETALL', expected) or expect
 end
 
--- The reader puts its children together: of thousands of pods, few differ in what ends them.
-local lines = {}
+-- The reader puts its children together: of thousands of pods, few differ in what ends them. Their second lines differ where they are
+-- looked up by node; what counts of these is the first entry and the class.
+local noted = {}
 local function note_ending(child, value)
   local line = index_words(value)
-  if lines[line] == nil then
-    local ending = ending_of(child.resource, child.gen, line)
-    lines[line] = ending
-    if ending then endings[#endings + 1], endings[#endings + 2] = line, ending end
-  end
+  if noted[line] then return end
+  noted[line] = true
+  local entries, class = without_class(line)
+  local of_class = class and first_entry(entries) .. ' #' .. class
+  if not class or (noted[of_class] and of_class ~= line) then return end
+  noted[of_class] = true
+  local ending = ending_of(child.resource, child.gen, of_class)
+  if ending then endings[#endings + 1], endings[#endings + 2] = of_class, ending end
 end
 
 -- By resource, in the order in which they are first named.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from oarlock.broker.values import Change, Claim, Entry, Event, LoadSpec, Verdict
+from oarlock.broker.values import Batch, Change, Claim, Entry, Event, LoadSpec, Verdict
 from tests.broker import broker_state
-from tests.broker.broker_cases import LEASE_MS, QUEUE, Case, claim_one, finish, opened
+from tests.broker.broker_cases import LEASE_MS, QUEUE, Case, claim_one, claim_reply, finish, opened
 
 KEY, UID = "ns/web", "uid-web"
 CHILDREN = (("pods", "owner", "counts"), ("pods", "orphan", "wanted"))
@@ -65,6 +65,26 @@ def test_objects_are_whole_for_every_reader(case: Case) -> None:
     assert sorted(each.blob for each in page.objects) == list(whole.values())
     taken = case.worker.announce(one, UID, [Entry("create", "pods/a")], lease_ms=LEASE_MS)
     assert [each.object.blob for each in taken] == [whole["a"]]
+
+
+def test_objects_of_a_class_may_lie_under_different_entries(case: Case) -> None:
+    """Such as pods that are looked up by node. The first of their entries is the one that they count under."""
+
+    def on(node: str, event: Event) -> Event:
+        return event._replace(entries=(event.entries[0], f"node={node}"))
+
+    pods = [on("n1", child("a", 101)), on("n2", child("b", 102)), on("n2", child("c", 103, UNREADY))]
+    bare = [on("n3", child("d", 104, ENDING)), on("n1", child("e", 105, b""))]
+    others = [child("f", 106)._replace(entries=(f"owner={UID}",)), child("x", 107, uid="other")]
+    filled(case, [*pods, *bare, *others])
+    for load_min in (0, 1):
+        case.worker.add(QUEUE, [KEY])
+        batch = claim_reply(case, specs=(SPEC,), load_min=load_min)
+        assert isinstance(batch, Batch)
+        (one,) = case.worker.load(batch).claims
+        finish(case, one)
+        blobs = sorted(each.blob for each in one.children)
+        assert blobs == [b"alabelsuid-a", b"blabelsuid-b", b"clabelsuid-c", b"d", b"e", b"flabelsuid-f"]
 
 
 @pytest.mark.parametrize(
