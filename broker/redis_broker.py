@@ -42,7 +42,6 @@ from oarlock.broker.values import (
     PageMark,
     Unloaded,
     Watermark,
-    class_name,
     kind_in,
 )
 
@@ -349,8 +348,8 @@ def _apart(events: Iterable[Event]) -> list[str | bytes]:
     for event in events:
         if event.apart and event.blob is not None:
             parts[event.apart[0]] = event.apart[1]
-        if text := event.class_text:
-            parts[class_name(text)] = text
+        if (classed := event.classed) is not None:
+            parts[classed[0]] = classed[1]
     flat: list[str | bytes] = [str(len(parts))]
     for part in parts.items():
         flat += part

@@ -325,10 +325,18 @@ class NameTaken(NamedTuple):
     object: Cached
 
 
-@lru_cache(4_096)
-def class_name(kind: bytes) -> str:
+def class_name(text: bytes) -> str:
     """The name of the class with this text: its sign and a digest, as many objects have the same long text."""
-    return chr(kind[0]) + urlsafe_b64encode(blake2b(kind, digest_size=8).digest()).decode().rstrip("=")
+    return chr(text[0]) + urlsafe_b64encode(blake2b(text, digest_size=8).digest()).decode().rstrip("=")
+
+
+@lru_cache(2_048)
+def class_of(kind: bytes, wakes: tuple[str, ...]) -> tuple[str, bytes]:
+    """Name and text of the class of objects that count as this kind and wake these keys."""
+    first, more, ending = kind.partition(b"\n")
+    assert b" " not in first, "the keys that it wakes stand behind a blank"
+    text = b" ".join((first, *map(str.encode, wakes))) + more + ending
+    return class_name(text), text
 
 
 def wakes_in(text: bytes) -> str:
@@ -388,13 +396,10 @@ class Event(NamedTuple):
         return len(self.blob or b"") + (len(self.apart[1]) if self.apart else 0)
 
     @property
-    def class_text(self) -> bytes:
-        """The text of its class: its kind, and behind the first word the keys that it wakes; b"" where it has none."""
-        if not self.kind or self.blob is None or not (self.entries or self.apart):
-            return b""
-        first, more, ending = self.kind.partition(b"\n")
-        assert b" " not in first, "the keys that it wakes stand behind a blank"
-        return b" ".join((first, *map(str.encode, self.wakes))) + more + ending
+    def classed(self) -> tuple[str, bytes] | None:
+        """Name and text of its class, if it has one."""
+        counts = self.kind and self.blob is not None and (self.entries or self.apart)
+        return class_of(self.kind, self.wakes) if counts else None
 
     @property
     def words(self) -> str:
@@ -402,8 +407,8 @@ class Event(NamedTuple):
         the class, which has the wake keys.
         """
         entries = (*self.entries, f"*{self.apart[0]}") if self.apart else self.entries
-        if text := self.class_text:
-            return " ".join((*entries, f"#{class_name(text)}")) + "\n"
+        if (classed := self.classed) is not None:
+            return " ".join((*entries, f"#{classed[0]}")) + "\n"
         return " ".join(entries) + "\n" + " ".join(self.wakes)
 
     @property

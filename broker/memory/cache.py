@@ -17,7 +17,8 @@ LOCK_MAX_MS = 60_000
 def stored(event: Event) -> Stored:
     """The object of an event, as it is stored."""
     entries, _, wakes = event.words.partition("\n")
-    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature, event.class_text)
+    _, text = event.classed or ("", b"")
+    return Stored(event.rv, event.uid, entries, wakes, event.blob or b"", event.signature, text)
 
 
 def generation(state: EpochState, resource: str) -> str:

@@ -21,27 +21,30 @@ if not mark then return {'NEEDLIST'} end
 if newer(from, mark) then return {'GAP', mark} end
 local gen, now, added, skipped, logged, recounted, renamed = generation(resource), now_ms(), 0, 0, false, {}, {}
 local objects, classed = objects_key(resource, gen), {}
+local function check_tasks(wakes)
+  for task in string.gmatch(wakes, '%S+') do
+    local queue = split(task)
+    if not queue then return redis.error_reply('ingest: bad wake key ' .. task) end
+    check(queue)
+  end
+end
 for i = first, #ARGV, 6 do -- check every argument before the first write
-  local known = ARGV[i] == 'set' or ARGV[i] == 'del'
-  if not known or not storable(ARGV[i + 2], ARGV[i + 3], ARGV[i + 5]) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
-  local wakes = string.match(ARGV[i + 5], '\n(.*)$')
-  if ARGV[i] == 'set' then
-    local line = string.match(ARGV[i + 5], '^[^\n]*')
+  local known, lines, bad = ARGV[i] == 'set' or ARGV[i] == 'del', ARGV[i + 5], nil
+  if not known or not storable(ARGV[i + 2], ARGV[i + 3], lines) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
+  local line = string.match(lines, '^[^\n]*')
+  if ARGV[i] == 'set' and not classed[line] then -- those of a class have the same line
     local _, class = without_class(line)
     local name = apart_in(line)
     if (name and not parts[name]) or (class and not parts[class]) then
       return redis.error_reply('ingest: nothing lies apart for ' .. ARGV[i + 1])
     end
     if class then
-      wakes = wakes_in(parts[class])
-      classed[line] = wakes
+      classed[line] = wakes_in(parts[class])
+      bad = check_tasks(classed[line])
     end
   end
-  for task in string.gmatch(wakes, '%S+') do
-    local queue = split(task)
-    if not queue then return redis.error_reply('ingest: bad wake key ' .. task) end
-    check(queue)
-  end
+  bad = bad or check_tasks(string.sub(lines, #line + 2))
+  if bad then return bad end
 end
 -- These are written below and were not read above. One of a wrong type must fail here.
 redis.call('ZCARD', changes_key(resource, gen))

@@ -94,12 +94,13 @@ def _with_selector(owner: _Selecting) -> _Selecting:
     return owner
 
 
-def _with_short_times(pod: Pod) -> Pod:
-    return msgspec.structs.replace(
-        pod,
-        created_ms=_short(pod.created_ms),
-        ready_since_ms=_short_since(pod.ready_since_ms, pod.created_ms),
-        deleting_ms=_short(pod.deleting_ms),
+def _with_short_times(pod: Pod) -> tuple[Any, ...]:
+    """Its fields, in their order. A tuple is made faster than a Pod."""
+    return (
+        *(pod.namespace, pod.name, pod.node_name),
+        *(_short(pod.created_ms), _short(pod.deleting_ms), _short_since(pod.ready_since_ms, pod.created_ms)),
+        *(pod.restarts, pod.sidecar_restarts, pod.deletion_cost, pod.pinned_node),
+        *(pod.phase, pod.ready, pod.hangs, pod.labels, pod.owner_refs, pod.uid),
     )
 
 
@@ -110,11 +111,10 @@ def _short(time_ms: int) -> int:
 
 def _short_since(since_ms: int, created_ms: int) -> int:
     """A pod is ready soon after it was created: -1 stands for the same second, -2 for the next one, in one byte."""
-    since_s, more_ms = divmod(since_ms, 1_000)
-    if more_ms or since_s <= _LATER_S:
+    if since_ms <= _LATER_S * 1_000 or since_ms % 1_000:
         return since_ms
-    later_s, more_ms = divmod(since_ms - created_ms, 1_000)
-    return -1 - later_s if not more_ms and 0 <= later_s < _LATER_S else -since_s
+    later_ms = since_ms - created_ms
+    return -1 - later_ms // 1_000 if 0 <= later_ms < _LATER_S * 1_000 and not later_ms % 1_000 else since_ms // -1_000
 
 
 def decode_node(blob: bytes) -> Node:
