@@ -15,13 +15,14 @@ namespaces, while an absent one selects one.
 """
 
 import re
+from base64 import urlsafe_b64encode
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 _DIRECTIVE, _REPLACE = "$patch", "replace"
-_DIGEST_CHARS = 32  # 128 bits; the cache has one with each owner
+_DIGEST_BYTES = 15  # the cache has a digest with each owner, so it is short; of as many bytes Base64 needs no padding
 # Fields of a pod template (upstream: staging/src/k8s.io/api/core/v1/types.go) whose empty map says what absence says.
 _EMPTY_IS_ABSENT = frozenset(
     {
@@ -52,7 +53,7 @@ _ESCAPED = re.compile(rb"\\.")
 
 
 def template_digest(template_json: bytes, but_label: str = "") -> str:
-    """128 bits of SHA-256 in hex, which stand for the content of a pod template; null counts as the empty template.
+    """20 letters of SHA-256, which stand for the content of a pod template; null counts as the empty template.
 
     The label `but_label` does not count: a ReplicaSet's template has its hash as a label, its Deployment's has not.
     Raises ValueError for what is not the JSON of an object.
@@ -120,7 +121,7 @@ def _sha(value: Any) -> str:
         canonical = msgspec.json.encode(_plain(value), order="deterministic")
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    return sha256(canonical).hexdigest()[:_DIGEST_CHARS]
+    return urlsafe_b64encode(sha256(canonical).digest()[:_DIGEST_BYTES]).decode()
 
 
 def _plain(value: Any) -> Any:

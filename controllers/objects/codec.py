@@ -22,7 +22,7 @@ from oarlock.controllers.scheduling.model import Node
 _T = TypeVar("_T")
 _Owner = TypeVar("_Owner", ReplicaSet, DaemonSet, Deployment)
 _Selecting = TypeVar("_Selecting", ReplicaSet, Deployment)
-_DIGEST_BYTES = 16
+_DIGEST_BYTES = 15
 _LATER_S = 1 << 20
 """Seconds below this are counted from the creation."""
 _AS_TEMPLATE = {"=": ""}
@@ -80,15 +80,17 @@ def decode_replicaset(blob: bytes) -> ReplicaSet:
     owner = _decode_replicaset(blob)
     if owner.labels == _AS_TEMPLATE:
         force_setattr(owner, "labels", owner.template_labels)
-    return _with_selector(owner)
+    return _completed(owner)
 
 
 def decode_deployment(blob: bytes) -> Deployment:
     """The Deployment of a blob. Raises CodecError."""
-    return _with_selector(_decode_deployment(blob))
+    return _completed(_decode_deployment(blob))
 
 
-def _with_selector(owner: _Selecting) -> _Selecting:
+def _completed(owner: _Selecting) -> _Selecting:
+    if owner.created_ms < 0:
+        force_setattr(owner, "created_ms", owner.created_ms * -1_000)
     if owner.selector is not None and owner.selector.match_labels == _AS_TEMPLATE:
         force_setattr(owner.selector, "match_labels", owner.template_labels)
     return owner
@@ -130,6 +132,7 @@ def encode_apart(owner: Any) -> bytes:
     """The blob of an owner without its template, and without what repeats the template's labels."""
     fields: dict[str, Any] = {"template": _digest(owner.template)}
     if isinstance(owner, ReplicaSet | Deployment):
+        fields["created_ms"] = _short(owner.created_ms)
         labels, selector = owner.template_labels, owner.selector
         if labels and selector is not None and selector.match_labels == labels:
             fields["selector"] = msgspec.structs.replace(selector, match_labels=_AS_TEMPLATE)
