@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
 from typing import Any
 
 from tests.simulation.world import NAMESPACE
@@ -16,7 +16,7 @@ PLACES = ("anywhere", "blue", "tolerant")
 
 def rfc3339(ms: int) -> str:
     """As the API writes times: whole seconds."""
-    return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
 
 
 def template(app: str, image: str, place: str = "anywhere") -> Doc:

@@ -23,6 +23,7 @@ from tests.simulation.replay import Replay
 from tests.simulation.traffic import Flight
 from tests.simulation.world import NAMESPACE, World, is_active
 
+DEFAULTS = Settings()
 QUIET_MS = 2_500
 """How fast time passes at the end, while only a delayed key is left. A longer step would look like a jump."""
 
@@ -101,7 +102,7 @@ class Simulation:
         self._drawn = [getattr(self, f"_{name}") for name in self.draws]
         self._up_to = list(accumulate(getattr(self._weights, name) for name in self.draws))
         """Of each draw its weight and those before it."""
-        self.settings = settings or Settings()
+        self.settings = settings or DEFAULTS
         self.clock, self._on_clock, self._new_broker = ManualClock(), on_clock, new_broker
         self._on_clock(self.clock.wall_ms())
         self.epoch, self.broker = 1, new_broker(1)
@@ -253,7 +254,8 @@ class Simulation:
         ingestor = self._random.choice(self.ingestors)
         if self._drained_ms is None or self.clock.mono_ms() >= self._drained_ms:
             ingestor.step(self._random.choice(self.resources), self._random.randint(1, 5))
-            self._open()
+            if self._drained_ms is not None:
+                self._open()
 
     def _ingestor(self) -> None:
         """An ingestor dies, is shown an old position, or lists slowly."""

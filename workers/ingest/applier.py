@@ -135,7 +135,9 @@ class Applier:
             if not newer(rv, skipped_to):
                 for queue, key in wakes:
                     broker.add(queue, [key], why="orphans")
-        self._owners.doubtful.update([owner for rv, owner in batch.owners if not newer(rv, skipped_to)])
+        for rv, owner in batch.owners:
+            if not newer(rv, skipped_to):
+                self._owners.doubtful.add(owner)
 
 
 def _woken(resource: str, events: Sequence[Event], result: Ingested) -> list[Woken]:

@@ -172,6 +172,8 @@ class TurnEngine(ABC):
             self._woken_by = None
         if beside is not None:
             specs = [each for each in specs if self._has_tokens(each.queue)]
+        if not self._custom:
+            return [(specs, keys_max)] if specs else []
         one_by_one = [each for each in specs if each.queue in self._custom and is_bounded(self._settings, each.queue)]
         rest = [each for each in specs if each not in one_by_one]
         calls = [([each], 1) for each in one_by_one]  # a worker with more would keep them from others that are idle
