@@ -151,7 +151,7 @@ class LoadMemo:
     of some 0.6 kB beside its blob; the owners that were not loaded for longest are forgotten first.
     """
 
-    def __init__(self, most: int = 10_240) -> None:
+    def __init__(self, most: int = 5_120) -> None:
         self._most = most
         self._owners: dict[str, tuple[dict[bytes, bytes | None], dict[bytes, Cached]]] = {}
 

@@ -77,7 +77,8 @@ class Player:
             return False
         self._lines.append(line)
         self._keep(line)
-        self._tell(f"{kind}, seed {line['seed']}: {line['verdict']}, {line['violations']} violations")
+        kept = f", evidence in {line['state_dir']}" if "state_dir" in line else ""
+        self._tell(f"{kind}, seed {line['seed']}: {line['verdict']}, {line['violations']} violations{kept}")
         self._nothing[kind] = self._nothing[kind] + 1 if line["verdict"] == "no evidence" else 0
         return line["verdict"] != "fail" and self._nothing[kind] < NOTHING_IN_A_ROW_MAX
 

@@ -138,6 +138,9 @@ def test_a_failure_is_kept_with_its_evidence(monkeypatch: pytest.MonkeyPatch) ->
     (hosts,) = (each for each in CAMPAIGNS if each.kind == "hosts")
     line = carry_out(hosts, 1_001, made.COMMIT)
     assert (line["verdict"], line["violations"], line["state_dir"]) == ("fail", 1, "/tmp/evidence")
+    told: list[str] = []
+    assert not Player([], made.COMMIT, lambda line: None, told.append, carry_out).play(1, 1, only="hosts")
+    assert told == ["hosts, seed 1001: fail, 1 violations, evidence in /tmp/evidence"]
 
 
 def test_the_command_keeps_what_was_played_and_says_how_far_it_has_come(
