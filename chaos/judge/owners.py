@@ -54,7 +54,8 @@ class _At(NamedTuple):
 
 @dataclass(slots=True)
 class _Owner:
-    """One owner, by uid. ``wishes``, ``losses``: since the last rest; the others: uids of pods.
+    """One owner, by uid. ``wishes``: since the last rest; ``losses``: all, for a turn may have read what was before it;
+    the others: uids of pods.
 
     ``existing``: all it controls; ``around``: those of them that hinder a rest unless they are active.
     """
@@ -159,7 +160,6 @@ class Owners:
         if right and not self.facts.two_fleets(at_s) and not (outstanding and outstanding.after(rv, at_s)):
             owner.most, owner.wishes = seen.replicas, [_At(at_s, rv, seen.replicas)]
             owner.added.clear()
-            owner.losses.clear()
             self.rests += 1
             self._counted(seen, "rests")
 

@@ -85,3 +85,13 @@ def test_without_a_trace_the_last_d_count() -> None:
         story.goes("web-c").fill("web-d").trace.clear()
         findings = story.check()
         assert kinds(findings) == (["over_deletion"] if found else []), since_s
+
+
+def test_a_rest_while_a_turn_is_under_way_forgets_no_loss_that_its_claim_had_not_read() -> None:
+    """It adopts a pod and, two being too many then, deletes one. Meanwhile one fails, and for a moment all is right."""
+    story = Story(2).fill("web-a", "web-b")
+    before = story.check().opportunities["rests"]
+    story.claim().becomes("web-a", phase="Failed", ready=False).stray("web-x").runs("web-x")
+    assert story.check().opportunities["rests"] > before
+    story.record(("delete", "web-b")).deletes("web-b").finish(("delete", "web-b")).goes("web-b")
+    assert not deleted_too_much(story.fill("web-d").check())
