@@ -305,7 +305,7 @@ class _WithNodes:
     def __init__(self, simulation: DaemonSimulation) -> None:
         self._simulation, self._checker = simulation, simulation.checker
         self.viewed, self.accepted = self._checker.viewed, self._checker.accepted
-        self.announced = self._checker.announced
+        self.announced, self.loaded = self._checker.announced, self._checker.loaded
 
     def claimed(self, key: str, nonce: str) -> None:
         queue, _, name = key.partition(":")
