@@ -77,10 +77,13 @@ def measure(size: Size, options: argparse.Namespace) -> Run:
         say(f"ready after {grown.ready_s:.1f} s")
         tree.await_true(lambda: at_rest(tree), "the queue to be empty", 300.0, 0.1)
         time.sleep(options.rest_s)
+        slow_growing = slow_calls(tree)
+        log_slow_calls(tree)  # anew: the log is memory of Redis too, and no pod's
         rested = memory(tree, size, before)
         replaced = replaced_ms(tree, options.churn, options.churn_s)
         say(f"{len(replaced):,} pods replaced, p99 {percentile(replaced, 0.99):.0f} ms")
         slow = slow_calls(tree)
+        slow |= {name: max(ms, slow.get(name, 0.0)) for name, ms in slow_growing.items()}
         reopened = reopened_s(tree)
         say(f"open again {reopened:.1f} s after Redis was killed")
     if not grown.first_s:
