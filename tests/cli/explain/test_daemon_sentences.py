@@ -26,7 +26,7 @@ PODS = [
         "ns",
         f"agent-{node.name}",
         node.name,
-        "Running",
+        phase="Running",
         ready=True,
         labels={HASH_LABEL: "h2"},
         owner_refs=(OURS,),

@@ -28,7 +28,7 @@ POD = Pod(
     "shop",
     "idle-abcde",
     "node-1",
-    "Running",
+    phase="Running",
     owner_refs=(OwnerRef("apps/v1", "ReplicaSet", "idle", "uid-idle", True),),
     uid="uid-pod",
 )

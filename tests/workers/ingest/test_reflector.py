@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 
 import msgspec
 import pytest
@@ -105,7 +106,7 @@ def test_a_batch_of_large_objects_is_cut_by_bytes(opened: Rig) -> None:
     process = opened.processes[0]
     for i in range(6):
         large = replicaset_json("x", f"large{i}", f"rs-l{i}", labels={"app": "l"})
-        large["spec"]["template"]["spec"]["padding"] = "y" * 400_000
+        large["spec"]["template"]["spec"]["padding"] = random.Random(i).randbytes(400_000).hex()  # as many deflated
         opened.api.put(REPLICASETS, large)
     process.catch_up()
     calls = calls_of(process)
