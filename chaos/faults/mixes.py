@@ -59,8 +59,8 @@ MIXES: Mapping[str, Mix] = {
     LOSSES: Mix(
         "Redis is emptied, or killed without its data, again and again",
         {"redis": 1},
-        fault_s=7.0,
-        after_loss_s=1.0,
+        fault_s=8.0,
+        after_loss_s=2.0,
         losses_share_max=1.0,
     ),
 }

@@ -64,8 +64,8 @@ def test_each_named_point_has_its_share() -> None:
 
 def test_hosts_and_losses_are_mixtures_of_their_own() -> None:
     assert mix(120, 120.0, TIMING, MIXES[HOSTS]) == {"supervisor": 40, "ingestor": 40, "pause": 40, "redis": 0}
-    assert mix(20, 161.0, TIMING, MIXES[LOSSES]) == {"redis": 20}
-    assert mix(20, 81.0, TIMING, MIXES[LOSSES]) == {"redis": 10}, "each waits for the drain of the one before"
-    losses = schedule(7, 20, 161.0, TIMING, MIXES[LOSSES])
+    assert mix(20, 181.0, TIMING, MIXES[LOSSES]) == {"redis": 20}
+    assert mix(20, 91.0, TIMING, MIXES[LOSSES]) == {"redis": 10}, "each waits for the drain of the one before"
+    losses = schedule(7, 20, 181.0, TIMING, MIXES[LOSSES])
     assert Counter(each.detail for each in losses) == {"flushall": 10, "kill": 10}
     assert all(later.at_s - earlier.at_s >= TIMING.drain_s for earlier, later in pairwise(losses))
