@@ -98,7 +98,7 @@ TABLE: tuple[KeySpec, ...] = (
         "lone",
         "string",
         "until it claims",
-        "worker that ends its turns to claim a key that is claimed alone, and until when others leave that to it",
+        "worker that ends its turns to claim a key alone, until when others leave that to it, the queue of the key",
     ),
     KeySpec("waiters", "zset", "1.5 s, renewed", "idle worker -> ms until which it waits"),
     KeySpec("timer", "list", "epoch", "a token when a delayed key is due before the others"),

@@ -198,7 +198,11 @@ def _choose(
     """The first queue that lets keys go now, those keys, and its tokens."""
     why = Idle.EMPTY
     beginning: dict[str, int] = {}
-    for given in in_order(state, specs):
+    asked = in_order(state, specs)
+    if limits.beside is None and state.lone is not None and state.lone[0] == holder:
+        lone_queue = state.lone[2]  # its turns have ended for a key of this one
+        asked = sorted(asked, key=lambda spec: spec.queue != lone_queue)
+    for given in asked:
         if not state.queue(given.queue).queued:
             continue
         if limits.beside is None:
@@ -206,7 +210,7 @@ def _choose(
         else:
             looked_at = hold_back(state, given.queue, BESIDE_LOOK, now, beginning)
             alone = {key for key in looked_at if _is_alone(state.queue(given.queue), key)}
-            if alone and _lets_its_turns_end(state, now, holder, limits.drain_ms):
+            if alone and _lets_its_turns_end(state, now, holder, given.queue, limits.drain_ms):
                 return Idle.ALONE
             free = [key for key in looked_at if key not in alone and key.rpartition("/")[0] not in limits.beside]
             names = free[: limits.keys_max]
@@ -224,11 +228,11 @@ def _is_alone(q: QueueState, key: str) -> bool:
     return q.crashes.get(key, 0) > 0
 
 
-def _lets_its_turns_end(state: EpochState, now: int, holder: str, drain_ms: int) -> bool:
+def _lets_its_turns_end(state: EpochState, now: int, holder: str, queue: str, drain_ms: int) -> bool:
     """Whether this is the worker that claims the key that is claimed alone, once its turns have ended."""
     if state.lone is not None and 0 < state.lone[1] - now <= drain_ms and state.lone[0] in state.holders:
         return state.lone[0] == holder
-    state.lone = holder, now + drain_ms
+    state.lone = holder, now + drain_ms, queue
     return True
 
 

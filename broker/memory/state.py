@@ -234,7 +234,7 @@ class EpochState:
     holders: dict[str, tuple[str, int]] = field(default_factory=dict)
     tasks_of: dict[str, set[str]] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
-    lone: tuple[str, int] | None = None
+    lone: tuple[str, int, str] | None = None
     """The worker that ends its turns to claim a key that is claimed alone, and until when others leave that to it."""
     serves: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Holder -> its queues, as it registered."""

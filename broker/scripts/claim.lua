@@ -50,13 +50,25 @@ local function is_alone(crashes) return (tonumber(crashes) or 0) > 0 end
 
 -- Where such a key is queued, one worker with turns under way is told to let them end, and takes the key then. The others go on. If that
 -- worker does not come to it within the drain, or has died, another one is told.
-local function lets_its_turns_end()
+local function lets_its_turns_end(queue)
   local lone = base .. 'lone'
-  local who, until_ms = string.match(redis.call('GET', lone) or '', '^(%S+) (%d+)$')
+  local who, until_ms = string.match(redis.call('GET', lone) or '', '^(%S+) (%d+) %S+$')
   local left_ms = who and tonumber(until_ms) - now or 0
   if left_ms > 0 and left_ms <= drain_ms and redis.call('HEXISTS', base .. 'holders', who) == 1 then return who == holder end
-  redis.call('SET', lone, holder .. ' ' .. number(now + drain_ms))
+  redis.call('SET', lone, holder .. ' ' .. number(now + drain_ms) .. ' ' .. queue)
   return true
+end
+
+-- The arguments in the order in which they are asked. A worker that has let its turns end for a key asks the queue of that key first.
+local function lone_first(order)
+  local who, queue = string.match(redis.call('GET', base .. 'lone') or '', '^(%S+) %d+ (%S+)$')
+  if who ~= holder then return order end
+  local asked = {}
+  for at = 9, #ARGV do
+    local i = order and order[at - 8] or at
+    table.insert(asked, string.match(ARGV[i], '^%S*') == queue and 1 or #asked + 1, i)
+  end
+  return asked
 end
 
 -- Of the next entries of a queue, those that may be claimed beside other turns. The others are passed over: they stay in their places.
@@ -83,8 +95,9 @@ end
 local OBJECT_BYTES = 300 -- a usual projection; the estimate only bounds a batch
 local queue, owners, words, entries, rate, tokens, limited
 local look_at, order = beside and BESIDE_LOOK or keys_max, paused and order_by_weight(paused, 9)
+local asked = not beside and lone_first(order) or order
 for at = 9, #ARGV do
-  local i = order and order[at - 8] or at
+  local i = asked and asked[at - 8] or at
   queue, owners, words = string.match(ARGV[i], '^(%S+) (%S+)(.*)$')
   if not queue then error('claim: bad queue ' .. ARGV[i]) end
   rate = string.match(words, '^ rate=(%S+)')
@@ -105,7 +118,7 @@ for at = 9, #ARGV do
   if beside then
     local lone_key
     entries, lone_key = entries_beside(queue, entries)
-    if lone_key and lets_its_turns_end() then
+    if lone_key and lets_its_turns_end(queue) then
       redis.call('ZREM', waiters, holder) -- it does not wait for a token
       return {'ALONE'}
     end

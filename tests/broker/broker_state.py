@@ -227,7 +227,7 @@ def of_memory(store: MemoryStore) -> State:
     if s.tick is not None:
         state["tick"] = str(s.tick)
     if s.lone is not None:
-        state["lone"] = f"{s.lone[0]} {s.lone[1]}"
+        state["lone"] = " ".join(map(str, s.lone))
     if s.histories:
         state["histories"], state["history_bytes"] = dict(s.histories), str(s.history_bytes)
     if s.no_reclaim_until:

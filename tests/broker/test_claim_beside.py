@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from oarlock.broker.values import Batch, Idle
+from oarlock.broker.values import Batch, Idle, LoadSpec
 from tests.broker.broker_cases import (
     DRAIN_MS,
     QUEUE,
+    SPECS,
     Case,
     claim,
     claim_one,
@@ -19,6 +20,8 @@ from tests.broker.broker_cases import (
     opened,
     state_of,
 )
+
+OTHER = "daemonset"
 
 
 def beside(case: Case, holder: str = "w1", *crowded: str, keys_max: int = 8) -> list[str] | Idle:
@@ -108,6 +111,18 @@ def test_one_worker_ends_its_turns_for_it_and_the_others_go_on(case: Case) -> No
     assert (lone.key, lone.crashes) == ("a/lone", 1)
     assert "lone" not in case.state()
     assert finish(case, lone) == 0
+
+
+def test_a_worker_that_has_ended_its_turns_for_it_asks_its_queue_first(case: Case) -> None:
+    """Without that it would take keys of each other queue before."""
+    with_lone_key(case)
+    case.worker.register("w4", "s1", [OTHER])
+    other = LoadSpec(OTHER, "replicasets")
+    case.worker.add(OTHER, ["c/1", "c/2"])
+    assert beside(case, "w1") is Idle.ALONE
+    assert [each.key for each in claim(case, "w2", specs=(other, *SPECS), keys_max=1)] == ["c/1"]
+    assert [each.key for each in claim(case, "w1", specs=(other, *SPECS))] == ["a/lone"]
+    assert [each.key for each in claim(case, "w1", specs=(other, *SPECS))] == ["c/2"]
 
 
 def test_another_worker_ends_its_turns_if_the_first_does_not_come_to_it(case: Case) -> None:

@@ -135,7 +135,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "2ac6ab8d8ed43e14a060e44c1c99860353cf5a313366cf36511fcc4fee6aa15e",
+    4: "6a911d5c5bf50f7cc26bb8c82f76399d78dac2ac76d6d6012d565f0285667fa7",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

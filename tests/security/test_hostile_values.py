@@ -70,7 +70,7 @@ EXPECTED: dict[str, Expected] = {
     "holders": SHOWS_BY_TYPE,
     "seen": SHOWS_BY_TYPE,
     "holder:<holder>": SHOWS_BY_TYPE,
-    "lone": ALL_HARMLESS,
+    "lone": SHOWS_BY_TYPE,
     "waiters": SHOWS_BY_TYPE,
     "timer": SHOWS_BY_TYPE,
     "tick": Expected(EPOCH, EPOCH, HARMLESS, HARMLESS),
