@@ -47,6 +47,7 @@ def lay(traps: Traps) -> None:
     _name_the_worker(traps)
     for script in _SCRIPTS:
         _around(RedisBroker, script, traps, f"{script}-before", f"{script}-read")
+    _around(RedisBroker, "finish_and_claim", traps, "finish-before", "finish-read")
     _between_command_and_reply(traps)
     _between_request_and_answer(traps)
     _around(WaitingTurns, "next", traps, "waiting")
@@ -80,12 +81,20 @@ def _name_the_worker(traps: Traps) -> None:
 
 
 def _between_command_and_reply(traps: Traps) -> None:
-    run, send, script = ScriptRunner._run, AbstractConnection.send_packed_command, [""]
+    run, run_both, script = ScriptRunner._run, ScriptRunner._run_both, [""]
+    send = AbstractConnection.send_packed_command
 
     def run_named(self: ScriptRunner, name: str, *args: Any) -> list[Any]:
         script[0] = name
         try:
             return run(self, name, *args)
+        finally:
+            script[0] = ""
+
+    def run_both_named(self: ScriptRunner, first: Any, second: Any) -> Any:
+        script[0] = first[0]
+        try:
+            return run_both(self, first, second)
         finally:
             script[0] = ""
 
@@ -95,6 +104,7 @@ def _between_command_and_reply(traps: Traps) -> None:
             traps.reached(f"{script[0]}-sent")
 
     ScriptRunner._run = run_named  # type: ignore[method-assign]
+    ScriptRunner._run_both = run_both_named  # type: ignore[method-assign]
     AbstractConnection.send_packed_command = sent  # type: ignore[method-assign]
 
 

@@ -59,10 +59,11 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
         return Answer(201)
 
     monkeypatch.setattr(KeyWorker, "work", KeyWorker.work)
-    for script, result in (("claim", BATCH), ("announce", []), ("finish", [0])):
+    for script, result in (("claim", BATCH), ("announce", []), ("finish", [0]), ("finish_and_claim", ([0], None))):
         monkeypatch.setattr(RedisBroker, script, log.doing(script, result))
     monkeypatch.setattr(AbstractConnection, "send_packed_command", log.doing("command"))
     monkeypatch.setattr(ScriptRunner, "_run", lambda self, name, *args: self.run_it(name, *args))
+    monkeypatch.setattr(ScriptRunner, "_run_both", lambda self, first, second: self.run_it(first[0]))
     monkeypatch.setattr(_Connection, "send", log.doing("request"))
     monkeypatch.setattr(KubeApi, "_sent", answered)
     monkeypatch.setattr(WaitingTurns, "next", log.doing("wait"))
@@ -76,6 +77,11 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 def test_before_and_after_a_script(log: Log, script: str) -> None:
     getattr(RedisBroker, script)(object())
     assert log.lines == [f"{script}-before", script, f"{script}-read"]
+
+
+def test_before_and_after_the_end_of_turns_with_a_claim(log: Log) -> None:
+    RedisBroker.finish_and_claim(cast(RedisBroker, object()), [], "w-1", "n", [], cast(Any, None))
+    assert log.lines == ["finish-before", "finish_and_claim", "finish-read"]
 
 
 def test_a_claim_that_found_nothing_has_read_no_keys(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +101,9 @@ def test_between_a_command_and_its_reply(log: Log, script: str) -> None:
             return []
 
     ScriptRunner._run(cast(ScriptRunner, Runner()), script)
+    assert log.lines == ["command", "command", f"{script}-sent", "reply"]
+    log.lines.clear()
+    ScriptRunner._run_both(cast(ScriptRunner, Runner()), (script, ()), ("claim", ()))
     assert log.lines == ["command", "command", f"{script}-sent", "reply"]
     log.lines.clear()
     ScriptRunner._run(cast(ScriptRunner, Runner()), "look")
