@@ -47,7 +47,7 @@ MUTANTS: dict[str, Mutant] = {
     "what a worker saw at rest is for ever": Mutant(
         code=((inputs.versions_of_others, "found += [each.rv for each in others]", "pass"),),
         weights=replace(USUAL, values=(2,)),
-        first=31,
+        first=451,
     ),
     "edits are not seen": Mutant(
         code=((wanted.as_wanted, "return not found or", "return True or"),),
