@@ -292,7 +292,10 @@ MUTANTS: dict[str, Mutant] = {
         options=CROWDED,
     ),
     "a key that crashed a worker is claimed beside others": Mutant(
-        (("claim", "if alone or crowded", "if crowded"), ("claim", "if lone_key and lets_its_turns_end(queue)", "if false")),
+        (
+            ("claim", "if alone or crowded", "if crowded"),
+            ("claim", "if lone_key and lets_its_turns_end(queue)", "if false"),
+        ),
         weights=WAITING,
         options={"owners": 4},
     ),
