@@ -65,8 +65,11 @@ class LeaseManager:
         return min(self._renew_at_ms, self._due_at_ms, self._listen_at_ms, self.lending.next_ms)
 
     def expired(self, now_ms: int) -> bool:
-        """No renewal acknowledged for so long that the leases must be taken for lost."""
-        return now_ms - self._acked_ms >= self._settings.lease_ms - 1_000
+        """No renewal acknowledged for so long that the leases must be taken for lost: a second before they end, or a
+        third of a short one.
+        """
+        lease_ms = self._settings.lease_ms
+        return now_ms - self._acked_ms >= lease_ms - min(1_000, lease_ms // 3)
 
     def renew_now(self) -> None:
         """A worker doubts the epoch: the renewal that is due now shows whether it is over."""

@@ -128,6 +128,20 @@ def test_renewals_expire_a_second_before_the_lease_counted_from_before_they_were
     assert leases.answered
 
 
+@pytest.mark.parametrize(("lease_ms", "renew_every_ms", "expires_ms"), [(3_000, 900, 2_000), (900, 250, 600)])
+def test_those_of_a_short_lease_expire_a_third_of_it_before(
+    broker: ScriptedBroker, clock: ManualClock, lease_ms: int, renew_every_ms: int, expires_ms: int
+) -> None:
+    settings = Settings(lease_ms=lease_ms, renew_every_ms=renew_every_ms, request_timeout_ms=200, send_margin_ms=100)
+    leases = LeaseManager(broker, ScriptedTimer(), settings, clock)
+    leases.run_due(["w-1"])
+    broker.silent = True
+    clock.advance(expires_ms - 1)
+    assert not leases.expired(clock.mono_ms())
+    clock.advance(1)
+    assert leases.expired(clock.mono_ms())
+
+
 def test_a_silent_redis_is_asked_again_five_times_a_second_not_in_a_busy_loop(
     leases: LeaseManager, broker: ScriptedBroker, clock: ManualClock
 ) -> None:
