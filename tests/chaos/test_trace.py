@@ -237,6 +237,34 @@ def test_the_ways_out_of_a_lock(server: EmbeddedRedis, tmp_path: Path) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["the lost turn first", "the lost turn last"])
+def test_a_lost_turn_that_ends_together_with_the_next_of_its_key(
+    server: EmbeddedRedis, tmp_path: Path, order: tuple[int, int]
+) -> None:
+    def act(client: Any) -> None:
+        broker = begun(client)
+        broker.add("replicaset", ["shop/web"])
+        broker.claim("w-1", "n1", [SPEC], ClaimLimits(lease_ms=1, drain_ms=1))
+        while not broker.reclaim():
+            pass
+        claim(broker, "w-1", "n2")
+        turns = [Finish("replicaset", "shop/web", nonce, Verdict.OK) for nonce in ("n1", "n2")]
+        broker.finish([turns[number] for number in order])
+
+    steps = recorded(server, tmp_path / "log", act)
+    ends = [step for step in steps if isinstance(step, Unlocked | Refused)]
+    assert sorted(bare(ends)) == sorted(
+        bare(
+            [
+                Unlocked(0.0, 1, TASK, "reclaim", state="queued"),
+                Unlocked(0.0, 1, TASK, "finish", nonce="n2", state="idle"),
+                Refused(0.0, 1, TASK, "n1", "finish"),
+            ]
+        )
+    )
+
+
+@pytest.mark.real
 def test_a_reclaim(server: EmbeddedRedis, tmp_path: Path) -> None:
     def act(client: Any) -> None:
         broker = begun(client)

@@ -7,7 +7,8 @@ a call came to is read from what it did: a record that was accepted moved the le
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from oarlock.chaos.judge.evidence.evidence import (
@@ -71,11 +72,13 @@ class _Decoder:
 
     def __init__(self) -> None:
         self._call: _Call | None = None
+        self._nonces: dict[str, str] = {}
+        """Task -> nonce of its last claim."""
 
     def end(self) -> Iterator[Step]:
         """The call that was open."""
         call, self._call = self._call, None
-        return iter(()) if call is None else _steps(call)
+        return iter(()) if call is None else _steps(call, self._nonces)
 
     def feed(self, line: str) -> Iterator[Step]:
         if line.startswith("@"):
@@ -191,8 +194,9 @@ def _did_record(call: _Call, at_s: float, epoch: int, task: str, command: str, r
         call.steps.append(Answered(at_s, epoch, task, ""))
 
 
-def _steps(call: _Call) -> Iterator[Step]:
-    """What a finished call came to."""
+def _steps(call: _Call, nonces: dict[str, str]) -> Iterator[Step]:
+    """What a finished call came to. ``nonces``: of the last claims, which it keeps up."""
+    nonces.update((step.task, step.nonce) for step in call.steps if isinstance(step, Claimed))
     yield from call.steps
     at_s, epoch, given = call.at_s, call.epoch, call.arguments
     match call.name:
@@ -203,7 +207,7 @@ def _steps(call: _Call) -> Iterator[Step]:
             elif call.looked and not call.passed:
                 yield Refused(at_s, epoch, task, nonce, "announce")
         case "finish":
-            yield from _finished(call)
+            yield from _finished(call, nonces)
         case "renew":
             for task in call.leased:
                 yield Renewed(at_s, epoch, task, tuple(given[1:]))
@@ -214,17 +218,23 @@ def _steps(call: _Call) -> Iterator[Step]:
                 yield Unlocked(at_s, epoch, task, name, holder=holder, state=state)
 
 
-def _finished(call: _Call) -> Iterator[Step]:
+def _finished(call: _Call, nonces: Mapping[str, str]) -> Iterator[Step]:
     at_s, epoch, given = call.at_s, call.epoch, call.arguments
-    left = set(call.unlocked)
+    turns: list[tuple[str, str, list[str]]] = []
     at = 1
     for _ in range(int(given[0])):
         queue, key, nonce = given[at : at + 3]
         changes = int(given[at + 6])
-        ops = given[at + 7 : at + 7 + 3 * changes : 3]
+        turns.append((f"{queue}:{key}", nonce, given[at + 7 : at + 7 + 3 * changes : 3]))
         at += 7 + 3 * changes
-        task = f"{queue}:{key}"
-        if task in left:
+    often = Counter(task for task, _, _ in turns)
+    left = set(call.unlocked)
+    for task, nonce, ops in turns:
+        # A worker that stood still may end a turn it has lost together with its later one of the same key.
+        lost = often[task] > 1 and any(
+            (other, of) == (task, nonces.get(task)) and of != nonce for other, of, _ in turns
+        )
+        if task in left and not lost:
             left.discard(task)
             yield Unlocked(at_s, epoch, task, "finish", nonce=nonce, state=call.states.get(task, "idle"))
             if "settled" in ops:
