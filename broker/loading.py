@@ -71,7 +71,7 @@ def _read(
         try:
             return memo.parse(unloaded.entry, values, Endings(unloaded.entry.encode(), texts))
         except Changed:
-            pass
+            pass  # in one step then, in which nothing can change
     return look(unloaded)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+import redis
 
-from oarlock.broker import keys
-from oarlock.broker.values import Batch, Cached, DataDamaged, Delta, Event, LoadSpec
+from oarlock.broker import keys, script_runner
+from oarlock.broker.values import Batch, Cached, DataDamaged, Delta, EpochOver, Event, LoadSpec
 from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
 
 NODES = "nodes"
@@ -353,3 +355,40 @@ def test_a_list_before_it_is_loaded_leaves_it_unknown(case: Case) -> None:
     found = left(case)
     listed(case, "g2", 300, node("n1", 250))
     assert case.worker.load(found).local_caches[NODES] == Delta("")
+
+
+def between(case: RedisCase, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Let something happen once the ids have been read, before the objects are."""
+    asked = script_runner.in_one_go
+
+    def ask(client: redis.Redis, commands: Sequence[Any]) -> list[Any]:
+        answers = asked(client, commands)
+        if commands[0][0] == "HKEYS":
+            happens()
+        return answers
+
+    monkeypatch.setattr(script_runner, "in_one_go", ask)
+
+
+def test_what_is_no_longer_mirrored_when_it_is_read_is_left_out(
+    real: RedisCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = many(real)
+    found = left(real)
+    between(real, monkeypatch, lambda: ingest(real, node(names[1], 102, b"v1", "all"), node(names[2], 103, None)))
+    assert sorted(blobs(real.worker.load(found).local_caches[NODES])) == [names[0], *names[3:]]
+
+
+def test_a_list_while_it_is_read_leaves_it_unknown(real: RedisCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(real)
+    found = left(real)
+    between(real, monkeypatch, lambda: listed(real, "g2", 300, node("n0001", 250)))
+    assert real.worker.load(found).local_caches[NODES] == Delta("")
+
+
+def test_an_epoch_that_ends_while_it_is_read_is_over(real: RedisCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    many(real)
+    found = left(real)
+    between(real, monkeypatch, lambda: real.admin.delete(keys.epoch()))
+    with pytest.raises(EpochOver):
+        real.worker.load(found)
