@@ -22,7 +22,7 @@ from benchmarks.fleet_peer import QUEUE, FleetPeer
 from benchmarks.report import Unfit, median, percentile, say
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis

@@ -24,8 +24,8 @@ import redis
 from benchmarks import planted, report
 from benchmarks.pods import Costs, Reader
 from benchmarks.report import Unfit, median, say, spread
-from oarlock.broker import script_texts
 from oarlock.broker.connection.client import connect
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 

@@ -21,8 +21,8 @@ from redis.exceptions import RedisError
 from benchmarks.phase import await_rest
 from benchmarks.report import Unfit, median, say
 from benchmarks.tree import NAMESPACE, Tree, daemonset
-from oarlock.broker import script_texts
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import script_texts
 from oarlock.cluster.resources import DAEMONSETS, NODES
 
 _NAME = "counted"

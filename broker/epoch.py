@@ -13,8 +13,9 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError, ResponseError, WatchError
 
-from oarlock.broker import keys, refusals, script_texts
+from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
+from oarlock.broker.steps import refusals, script_texts
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 
 

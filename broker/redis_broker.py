@@ -12,11 +12,11 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import loading, refusals, script_texts
 from oarlock.broker.budget import BudgetLimits, Lent, Report, Share
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.script_runner import ScriptRunner
 from oarlock.broker.shadow_store import ShadowStore
+from oarlock.broker.steps import loading, refusals, script_texts
+from oarlock.broker.steps.script_runner import ScriptRunner
 from oarlock.broker.values import (
     NO_COUNTS,
     NO_OTHERS,
@@ -275,7 +275,7 @@ class RedisBroker(ScriptRunner):
         return int(self._run("republish", chunk)[2])
 
     def report(self, ingestor: str, text: str) -> None:
-        """An ingestor says what it hears (``broker.hearing``), for people; "": it leaves."""
+        """An ingestor says what it hears (``broker.looks.hearing``), for people; "": it leaves."""
         self._run("report", ingestor, text)
 
     def open(self, resources: Sequence[str]) -> str:

@@ -183,7 +183,7 @@ class Claim(NamedTuple):
     now_ms: int = 0
     """Redis's clock at the claim, which the times in the expectations are of."""
     why: str = ""
-    """What queued it: "since_ms count first[, last]" (``broker.history.Queued``). For people, figures and traces."""
+    """What queued it: "since_ms count first[, last]" (``looks.history.Queued``). For people, figures and traces."""
     counts: Mapping[bytes, int] = NO_COUNTS
     """Class -> how many, in place of all children; "What is counted" in ``LoadSpec`` says when."""
     unloaded: Sequence[Unloaded] = ()

@@ -9,8 +9,8 @@ from typing import Any
 import redis
 from redis.exceptions import NoScriptError, RedisError
 
-from oarlock.broker import refusals
-from oarlock.broker.script_texts import REDIS_TIME
+from oarlock.broker.steps import refusals
+from oarlock.broker.steps.script_texts import REDIS_TIME
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.queue import keys, script_texts
 from oarlock.queue.values import (

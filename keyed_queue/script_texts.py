@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from oarlock.broker.script_texts import REDIS_TIME, ScriptFolder
+from oarlock.broker.steps.script_texts import REDIS_TIME, ScriptFolder
 
 NAMES = ("add", "claim", "finish", "renew", "requeue", "look", "stats", "parked")
 

@@ -14,8 +14,9 @@ from benchmarks.large.statuses import Statuses
 from benchmarks.processes import CpuMeter, pss_kb, rss_kb
 from benchmarks.report import Unfit, say
 from benchmarks.tree import Tree, daemonset, deployment, replicaset
-from oarlock.broker import epoch, script_texts
-from oarlock.broker.inspect import Inspector
+from oarlock.broker import epoch
+from oarlock.broker.looks.inspect import Inspector
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cluster.resources import DAEMONSETS, DEPLOYMENTS, REPLICASETS, Resource
 

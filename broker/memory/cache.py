@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from oarlock.broker.loading import with_children
 from oarlock.broker.memory import changes, summary
 from oarlock.broker.memory.state import EpochState, Job, Part, Stored, split
+from oarlock.broker.steps.loading import with_children
 from oarlock.broker.values import Batch, Cached, Event, Ingested, Page, PageLimits, PageMark, Unloaded
 from oarlock.broker.versions import newer
 

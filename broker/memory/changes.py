@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oarlock.broker.loading import MIRROR
 from oarlock.broker.memory.state import ChangeLog, EpochState, Stored
+from oarlock.broker.steps.loading import MIRROR
 from oarlock.broker.values import Delta
 
 MIRROR_MAX = 1_000

@@ -1,7 +1,7 @@
 -- report: an ingestor says what it hears of the API, for people; nothing is decided by it.
 -- KEYS[1] epoch  KEYS[2] base
 -- DERIVED ingestors
--- ARGV[1] ingestor  ARGV[2] what it hears, in words (broker/hearing.py); "": it leaves
+-- ARGV[1] ingestor  ARGV[2] what it hears, in words (broker/looks/hearing.py); "": it leaves
 -- Returns: {"OK"} | {"STALE"}
 -- Invariant: of an ingestor that has said nothing for a minute the others leave nothing.
 local SILENT_MS = 60000

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from oarlock.broker import keys, script_texts
+from oarlock.broker import keys
+from oarlock.broker.steps import script_texts
 from oarlock.chaos.judge.evidence.evidence import CUT, UNKNOWN
 
 RETRY_S = 0.01

@@ -18,7 +18,7 @@ from typing import Any
 from redis.connection import AbstractConnection
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.script_runner import ScriptRunner
+from oarlock.broker.steps.script_runner import ScriptRunner
 from oarlock.broker.values import Batch, Idle
 from oarlock.chaos.faults.traps import FOLDER, Traps
 from oarlock.cluster.http.write_pool import _Connection

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from oarlock.broker.history import Triggers
+from oarlock.broker.looks.history import Triggers
 from oarlock.cli.explain.history_sentences import did_text, triggers_text
 from oarlock.cli.top.fleet import Fleet
 from oarlock.cli.top.tabs import Task

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.cli.explain.sentences import Subject
 from oarlock.cli.tables import listed
 from oarlock.controllers.entries import CustomController, DesiredController, StepsController

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from oarlock.broker.expectations import BACK_OFF, REST, REWRITTEN, SCALE, OpenWrite, Rewritten
-from oarlock.broker.inspect import ExpectationsView
+from oarlock.broker.looks.views import ExpectationsView
 from oarlock.cli.tables import span
 from oarlock.controllers.daemonset.backoff import BackOff
 from oarlock.controllers.deployment.sizing.sizes import UNKNOWN

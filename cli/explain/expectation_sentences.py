@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from oarlock.broker.expectations import REWRITTEN, SCALE
-from oarlock.broker.inspect import ExpectationsView
+from oarlock.broker.looks.views import ExpectationsView
 from oarlock.cli.explain.expectation_entries import (
     EntryView,
     entries_of,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from oarlock.broker.history import PastTurn, Triggers
+from oarlock.broker.looks.history import PastTurn, Triggers
 from oarlock.cli.explain.history_sentences import did_text, triggers_text, turn_facts
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import View, Views, Where, controller_option, looking, view_options

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from oarlock.broker.history import PastTurn, Queued, Triggers
-from oarlock.broker.inspect import KeyView
+from oarlock.broker.looks.history import PastTurn, Queued, Triggers
+from oarlock.broker.looks.views import KeyView
 from oarlock.cli.tables import span
 
 _EVENTS = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oarlock.broker.expectations import BACK_OFF
-from oarlock.broker.hearing import Hearing
-from oarlock.broker.inspect import KeyView, ResourceView
+from oarlock.broker.looks.hearing import Hearing
+from oarlock.broker.looks.views import KeyView, ResourceView
 from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.explain.history_sentences import queued_sentences, turn_sentences
 from oarlock.cli.look.hearings import unheard

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from oarlock.broker.inspect import Inspector, KeyView
+from oarlock.broker.looks.inspect import Inspector
+from oarlock.broker.looks.views import KeyView
 from oarlock.cli.explain.custom_sentences import Referenced, custom_subject
 from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
 from oarlock.cli.explain.rollout_sentences import RolloutSubject, plan_of

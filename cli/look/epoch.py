@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from oarlock.broker.hearing import Hearing
+from oarlock.broker.looks.hearing import Hearing
 from oarlock.broker.pauses import Pause
 from oarlock.cli.look.budget import budget_facts, budget_line
 from oarlock.cli.look.hearings import hearing_lines

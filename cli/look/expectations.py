@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from oarlock.broker.inspect import ExpectationsView
+from oarlock.broker.looks.views import ExpectationsView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import View, Where, controller_option, looking, queues_of, view_options

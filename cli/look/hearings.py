@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oarlock.broker.hearing import Hearing
+from oarlock.broker.looks.hearing import Hearing
 from oarlock.cli.tables import span
 
 

@@ -11,7 +11,7 @@ import click
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cli.look.view import paused_line
 from oarlock.cli.options.options import output_option, state_dir_option

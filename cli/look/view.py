@@ -15,7 +15,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from oarlock.broker import epoch
 from oarlock.broker.epoch import Seen
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.pauses import Pause
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.cli import logs

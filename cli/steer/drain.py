@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from oarlock.broker.inspect import raw_answers
+from oarlock.broker.looks.inspect import raw_answers
 from oarlock.broker.pauses import note
 from oarlock.cli.look.view import View, Views, Where, looking, view_options
 from oarlock.cli.problems import InputProblem, NotDone

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from oarlock.broker.inspect import raw_answers
+from oarlock.broker.looks.inspect import raw_answers
 from oarlock.cli.look.view import View, Views
 from oarlock.cli.options.options import together
 from oarlock.cli.steer.labels import labelled

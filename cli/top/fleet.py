@@ -10,8 +10,8 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker import epoch
-from oarlock.broker.history import PastTurn, Triggers
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.history import PastTurn, Triggers
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.pauses import note
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oarlock.broker.history import Triggers
+from oarlock.broker.looks.history import Triggers
 from oarlock.cli.explain.history_sentences import cause_text, did_text, triggers_text
 from oarlock.cli.tables import cell, counted, span
 from oarlock.cli.top.heading import size

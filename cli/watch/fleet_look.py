@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from oarlock.broker.budget import BudgetView, LaneView
-from oarlock.broker.hearing import Hearing
-from oarlock.broker.history import Triggers
+from oarlock.broker.looks.hearing import Hearing
+from oarlock.broker.looks.history import Triggers
 from oarlock.broker.pauses import Pause
 
 

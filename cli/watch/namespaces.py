@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from oarlock.broker.history import Triggers
+from oarlock.broker.looks.history import Triggers
 from oarlock.cli.watch.fleet_look import NamespaceLook
 
 CAUSES_MAX = 3

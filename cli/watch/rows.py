@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from oarlock.broker.budget import BudgetView, view_of
-from oarlock.broker.hearing import Hearing, hearing_of
-from oarlock.broker.history import Queued, Triggers, past_turns
-from oarlock.broker.inspect import LockView, backlog_keys, lock_view, queued_keys
+from oarlock.broker.looks.hearing import Hearing, hearing_of
+from oarlock.broker.looks.history import Queued, Triggers, past_turns
+from oarlock.broker.looks.views import LockView, backlog_keys, lock_view, queued_keys
 from oarlock.broker.pauses import Pause, limit_over, scopes_over
 from oarlock.cli.watch.fleet_look import KeyLook, TroubleLook, WorkerLook
 

@@ -11,7 +11,7 @@ import redis
 from redis.exceptions import RedisError
 from rq.results import get_key as results_key
 
-from oarlock.broker.inspect import raw_answers
+from oarlock.broker.looks.inspect import raw_answers
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.workers.rq.job import job_id
 

@@ -6,12 +6,13 @@ from typing import Any, Protocol
 
 import redis
 
-from oarlock.broker import epoch, keys, script_texts
+from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.threads import SharedBroker, SharedStore
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import Batch, Claim, ClaimLimits, Event, Finish, Idle, LoadSpec, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker import broker_state

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from oarlock.broker import script_texts
+from oarlock.broker.steps import script_texts
 
 _FUNCTION = re.compile(r"^(?:local function |function \w+\.)(\w+)\(.*?^end$", re.MULTILINE | re.DOTALL)
 _ONE_LINE = re.compile(r"^(?:local function |function \w+\.)(\w+)\(.*\bend$", re.MULTILINE)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis.exceptions import InvalidResponse, ResponseError
 
-from oarlock.broker import script_texts
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import Entry, Event
 from tests.broker.broker_cases import QUEUE, TEST_CLOCK, RedisCase, claim, opened
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oarlock.broker.budget import EVENTS, NO_LANES, BudgetLimits, BudgetView, LaneView, Lent, Report, Share
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.memory.budget import fill
 from tests.broker.broker_cases import LEASE_MS, QUEUE, Case, MemoryCase, RedisCase
 

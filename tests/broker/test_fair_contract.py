@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.memory.state import FRONT
-from oarlock.broker.refusals import BrokerFull
+from oarlock.broker.steps.refusals import BrokerFull
 from oarlock.broker.values import Batch, EpochOver
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, START_MS, Case, MemoryCase, RedisCase, claim, claim_reply, finish, opened

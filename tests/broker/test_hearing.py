@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.hearing import LATE_MS, Hearing, hearing_of, told
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.hearing import LATE_MS, Hearing, hearing_of, told
+from oarlock.broker.looks.inspect import Inspector
 from tests.broker.broker_cases import RedisCase
 
 

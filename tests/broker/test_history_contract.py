@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from oarlock.broker.history import PastTurn, Queued, Triggers, lost_ms, past_turns
-from oarlock.broker.inspect import Inspector
 from oarlock.broker.keys import Keys
+from oarlock.broker.looks.history import PastTurn, Queued, Triggers, lost_ms, past_turns
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.memory import history as twin
 from oarlock.broker.values import Change, Event, Finish, Verdict
 from tests.broker import broker_state

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.expectations import OpenWrite
-from oarlock.broker.inspect import Inspector, KeyLine, LockView
+from oarlock.broker.looks.inspect import Inspector
+from oarlock.broker.looks.views import KeyLine, LockView
 from oarlock.broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Verdict
 from tests.broker.broker_cases import DRAIN_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.broker.inspect import Queued
+from oarlock.broker.looks.history import Queued
 from oarlock.broker.memory.state import FRONT, STEPS
 from oarlock.broker.values import Batch, Event
 from tests.broker import broker_state

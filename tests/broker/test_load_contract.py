@@ -9,10 +9,10 @@ import pytest
 import redis
 from redis.exceptions import ResponseError
 
-from oarlock.broker import loading, script_runner
 from oarlock.broker.connection import client as clients
-from oarlock.broker.loading import Changed, Endings, LoadMemo
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import loading, script_runner
+from oarlock.broker.steps.loading import Changed, Endings, LoadMemo
 from oarlock.broker.values import (
     Batch,
     BrokerBusy,

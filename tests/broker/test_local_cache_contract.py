@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import redis
 
-from oarlock.broker import keys, script_runner
+from oarlock.broker import keys
+from oarlock.broker.steps import script_runner
 from oarlock.broker.values import Batch, Cached, DataDamaged, Delta, EpochOver, Event, LoadSpec
 from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oarlock.broker.inspect import Inspector
 from oarlock.broker.keys import base
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.values import Batch, EpochOver, Idle, LoadSpec
 from tests.broker.broker_cases import QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_reply, finish, opened
 from tests.broker.broker_state import queued

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.broker import epoch, keys, script_texts
+from oarlock import broker
+from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
+from oarlock.broker.steps import script_texts
 from oarlock.sandbox.redis import redis_binary
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker import lua_reading
@@ -40,7 +42,7 @@ def table_name(pattern: str) -> str:
 
 
 def test_every_file_is_a_script_or_a_part() -> None:
-    folder = Path(script_texts.__file__).parent / "scripts"
+    folder = Path(broker.__file__).with_name("scripts")
     assert {path.stem for path in folder.glob("*.lua")} == set(script_texts.NAMES)
     assert {path.stem for path in folder.glob("lib/*.lua")} == set(PARTS)
 

@@ -9,11 +9,12 @@ import pytest
 import redis
 from redis.exceptions import NoPermissionError
 
-from oarlock.broker import epoch, keys, script_texts
+from oarlock.broker import epoch, keys
 from oarlock.broker.budget import BudgetLimits, Report
 from oarlock.broker.connection.client import connect
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLimits, Entry, Event, Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker.broker_cases import QUEUE, SPECS, TEST_CLOCK

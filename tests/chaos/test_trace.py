@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker import epoch, script_texts
+from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.memory.state import FRONT
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import Change, ClaimLimits, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.judge.evidence.evidence import (

@@ -10,7 +10,7 @@ import pytest
 from redis.connection import AbstractConnection
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.script_runner import ScriptRunner
+from oarlock.broker.steps.script_runner import ScriptRunner
 from oarlock.broker.values import Batch, Idle
 from oarlock.chaos.faults.points import POINTS
 from oarlock.chaos.faults.traps import Traps

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from rq.worker import SimpleWorker
 
 from oarlock.broker import epoch, keys
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.cli import cli
 from oarlock.sandbox.up.state_dir import Process
 from oarlock.workers.process.shards import names, shard_of

@@ -14,7 +14,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from oarlock.broker import epoch
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from tests import ROOT
 from tests.e2e.e2e_helpers import RunningUp, environment, stopped, until
 from tests.planted.api import Api, replicaset

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker import script_texts
+from oarlock.broker.steps import script_texts
 from tests.simulation.simulation import Weights
 
 

@@ -13,10 +13,11 @@ from unittest import mock
 
 import redis
 
-from oarlock.broker import epoch, script_texts
+from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.memory.state import FRONT
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import script_texts
 from tests.broker.broker_state import Counts, counted, counts_of
 
 CLOCK_KEY = "oarlock:test-clock"

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.loading import with_children
 from oarlock.broker.memory import cache, claim
 from oarlock.broker.memory.memory_broker import MemoryBroker
 from oarlock.broker.memory.state import FRONT, EpochState
+from oarlock.broker.steps.loading import with_children
 from oarlock.broker.values import Batch, Claim, ClaimLimits, EpochOver, Idle, LoadSpec, Unloaded
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide

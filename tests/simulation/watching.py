@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oarlock.broker.paging import Pages
+from oarlock.broker.steps.paging import Pages
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import WATCHED

@@ -10,11 +10,12 @@ from typing import Protocol
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import epoch, refusals, script_texts
+from oarlock.broker import epoch
 from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import refusals, script_texts
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.process.log_line import line
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from oarlock.broker import hearing
+from oarlock.broker.looks import hearing
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.controllers.registry import WATCHED

@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterable
 from itertools import takewhile
 from typing import Any
 
-from oarlock.broker.paging import every
 from oarlock.broker.protocol import Broker
+from oarlock.broker.steps.paging import every
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.claim import Claimer

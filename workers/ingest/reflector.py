@@ -11,8 +11,8 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from oarlock.broker.paging import Pages
 from oarlock.broker.protocol import Broker
+from oarlock.broker.steps.paging import Pages
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page

@@ -15,7 +15,8 @@ from redis.exceptions import RedisError
 
 from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
-from oarlock.broker.inspect import FRONT_MAX, backlog_keys, queued_keys, raw_answers
+from oarlock.broker.looks.inspect import raw_answers
+from oarlock.broker.looks.views import FRONT_MAX, backlog_keys, queued_keys
 from oarlock.broker.pauses import Pause
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.controllers.registry import WATCHED, all_queues

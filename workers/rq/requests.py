@@ -12,8 +12,8 @@ import redis
 from redis.exceptions import ResponseError
 from rq.utils import as_text
 
-from oarlock.broker import refusals
 from oarlock.broker.protocol import Broker
+from oarlock.broker.steps import refusals
 from oarlock.workers.process.log_line import line
 from oarlock.workers.rq.job import DATA_BYTES_MAX, KeyJob, NotAKey, key_of, shard_of_job
 from oarlock.workers.rq.queue import KeyQueue

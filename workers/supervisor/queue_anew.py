@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from oarlock.broker.paging import Pages
 from oarlock.broker.protocol import Broker
+from oarlock.broker.steps.paging import Pages
 from oarlock.broker.values import Cached
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.ownership.orphans import EVERY_OWNER

@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from oarlock.broker import refusals
+from oarlock.broker.steps import refusals
 from oarlock.broker.values import BrokerUnreachable
 
 BLOCK_S = 30

@@ -30,7 +30,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.util.types import Attributes, AttributeValue
 
-from oarlock.broker.history import Queued, Triggers
+from oarlock.broker.looks.history import Queued, Triggers
 from oarlock.broker.values import Claim
 from oarlock.workers.process.log_line import discreet
 from oarlock.workers.tracing.trace_ids import TraceIds, ids_of

@@ -21,9 +21,10 @@ from redis.exceptions import (
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from oarlock.broker import epoch, refusals
+from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import refusals
 from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, ClaimLimits, EpochOver, LoadSpec
 from oarlock.workers.supervisor.timer_wait import TimerWait
 from tests.redis.real_servers import RealServer, until

@@ -13,7 +13,7 @@ from oarlock.broker import epoch
 from oarlock.broker.connection import acl, fitness
 from oarlock.broker.connection.client import connect
 from oarlock.broker.connection.redis_url import parse
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Event
 from oarlock.cli import cli

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from oarlock.broker.hearing import LATE_MS, Hearing
+from oarlock.broker.looks.hearing import LATE_MS, Hearing
 from oarlock.cli.board import lanes
 from oarlock.cli.board.lanes import INGESTORS, Lanes
 from oarlock.cli.watch.fleet_look import FleetLook

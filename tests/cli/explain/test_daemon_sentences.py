@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from oarlock.broker.inspect import ExpectationsView, KeyView
+from oarlock.broker.looks.views import ExpectationsView, KeyView
 from oarlock.cli.explain.daemon_sentences import Daemons, NodeSubject
 from oarlock.cli.explain.sentences import Fleet, explain
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus

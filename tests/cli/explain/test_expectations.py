@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from oarlock.broker.inspect import ExpectationsView, KeyView
+from oarlock.broker.looks.views import ExpectationsView, KeyView
 from oarlock.cli.explain.expectation_entries import EntryView, entries_of, said_of, state_told
 from oarlock.cli.explain.expectation_sentences import sentences_of_expectations
 from oarlock.cli.explain.sentences import Fleet, Owner, explain

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from oarlock.broker.history import PastTurn, Queued, Triggers
-from oarlock.broker.inspect import KeyView, LockView
+from oarlock.broker.looks.history import PastTurn, Queued, Triggers
+from oarlock.broker.looks.views import KeyView, LockView
 from oarlock.cli.explain.history_sentences import (
     did_text,
     queued_sentences,

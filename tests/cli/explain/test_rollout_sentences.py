@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from oarlock.broker.inspect import ExpectationsView, KeyView
+from oarlock.broker.looks.views import ExpectationsView, KeyView
 from oarlock.cli.explain.rollout_sentences import RolloutSubject, plan_of
 from oarlock.cli.explain.sentences import Fleet, Owner, explain
 from oarlock.controllers.deployment.annotations import REVISION, ROLLBACK_TO

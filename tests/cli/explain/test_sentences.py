@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.inspect import KeyView, LockView, ResourceView
+from oarlock.broker.looks.views import KeyView, LockView, ResourceView
 from oarlock.cli.explain.sentences import STALE_MS, Fleet, Owner, explain
 from oarlock.cluster.watch import IDLE_S, LIFE_S
 from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.hearing import Hearing
+from oarlock.broker.looks.hearing import Hearing
 from oarlock.cli.look.hearings import hearing_lines, unheard
 
 WELL = Hearing("i-1", 3_000, (), {"pods": 3_000})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oarlock.broker.history import Triggers
+from oarlock.broker.looks.history import Triggers
 from oarlock.cli.watch.fleet_look import (
     ApiCalls,
     FleetLook,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.history import Triggers
+from oarlock.broker.looks.history import Triggers
 from oarlock.cli.explain.history_sentences import cause_text
 from oarlock.cli.watch.fleet_look import NamespaceLook
 from oarlock.cli.watch.namespaces import Sample, namespaces_of

@@ -9,9 +9,9 @@ import redis
 
 from oarlock.broker.budget import BudgetLimits, Report
 from oarlock.broker.connection.client import connect
-from oarlock.broker.history import Triggers
-from oarlock.broker.inspect import raw_answers
 from oarlock.broker.keys import Keys
+from oarlock.broker.looks.history import Triggers
+from oarlock.broker.looks.inspect import raw_answers
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, Entry, Finish, Verdict
 from oarlock.cli.look.budget import budget_facts

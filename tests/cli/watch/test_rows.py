@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.history import Triggers
-from oarlock.broker.inspect import lock_view
+from oarlock.broker.looks.history import Triggers
+from oarlock.broker.looks.views import lock_view
 from oarlock.cli.watch.fleet_look import KeyLook, TroubleLook, WorkerLook
 from oarlock.cli.watch.rows import (
     Kept,

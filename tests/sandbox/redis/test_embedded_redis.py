@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from oarlock.broker import epoch, script_texts
+from oarlock.broker import epoch
 from oarlock.broker.connection import acl, fitness
 from oarlock.broker.connection.client import connect
 from oarlock.broker.connection.redis_url import parse
+from oarlock.broker.steps import script_texts
 from oarlock.sandbox.redis import redis_binary
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.workers.process.death_signal import command_dying_with_this_process, dying_with_this_process

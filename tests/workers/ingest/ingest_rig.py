@@ -11,7 +11,7 @@ import redis
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
-from oarlock.broker.inspect import Inspector
+from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values import ClaimLimits, Finish, Idle, LoadSpec, Verdict
 from oarlock.cluster.event_correlator import Note, ObjectRef

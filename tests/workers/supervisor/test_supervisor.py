@@ -16,8 +16,8 @@ from datetime import datetime
 import redis
 from redis.exceptions import ResponseError
 
-from oarlock.broker import script_texts
 from oarlock.broker.connection.client import connect
+from oarlock.broker.steps import script_texts
 from oarlock.workers.epoch.identity import WAIT_TIMEOUT_S, Identity
 from oarlock.workers.process.wakeup import SignalSocket
 from oarlock.workers.supervisor.position import Death

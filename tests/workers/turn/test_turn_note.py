@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.history import past_turns
+from oarlock.broker.looks.history import past_turns
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.workers.turn.steps import Write
 from oarlock.workers.turn.turn_note import LINE_MAX, TurnNote, one_line

@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from oarlock.broker.paging import every
 from oarlock.broker.protocol import Broker
+from oarlock.broker.steps.paging import every
 from oarlock.broker.values import (
     Batch,
     Cached,

@@ -9,8 +9,9 @@ from typing import Any
 import redis
 from redis.exceptions import RedisError
 
-from oarlock.broker import keys, refusals, script_texts
+from oarlock.broker import keys
 from oarlock.broker.connection.client import in_one_go
+from oarlock.broker.steps import refusals, script_texts
 from oarlock.broker.values import DataDamaged, EpochOver
 
 Call = tuple[str, Sequence[Any]]

@@ -1,0 +1,1 @@
+"""What people see of the broker. Nothing here decides, and nothing changes."""
