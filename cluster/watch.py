@@ -8,6 +8,7 @@ Upstream: client-go/tools/cache/reflector.go.
 import asyncio
 import logging
 import random
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from urllib.parse import urlencode
 
@@ -24,6 +25,7 @@ IDLE_S = 75.0  # a watch that heard nothing for longer is dead
 # that a living server says something in that time, at least the end. Bookmarks do not prove life: a server sends none
 # for a resource of which it has seen no event (seen: 1.20.2; upstream: apiserver/pkg/storage/cacher/cacher.go).
 LIFE_S = (40, 60)
+HUSH_BYTES = 1 << 17  # about 60 events of pods
 OPEN_TRIES = 5  # of which all but the last may be answered 429
 
 log = logging.getLogger("oarlock.cluster.watch")
@@ -96,7 +98,7 @@ async def watch_batches(
 async def _read(
     response: aiohttp.ClientResponse, idle_s: float, batch_max: int
 ) -> AsyncGenerator[list[WatchEvent], None]:
-    lines = Lines()
+    lines, wire = Lines(), _Wire(response)
     while True:
         try:
             async with asyncio.timeout(idle_s):
@@ -118,10 +120,34 @@ async def _read(
                 batch.append(event)
         except BadFrameError as error:
             failure = Broken(str(error))
+        wire.hush()
         for start in range(0, len(batch), batch_max):
             yield batch[start : start + batch_max]
+        wire.listen()
         if failure is not None:
             raise failure
+
+
+class _Wire:
+    """The socket under a watch. While its reader is busy it wakes nobody for less than HUSH_BYTES.
+
+    The server sends each event by itself, and to take one in costs more than to decode it. In the kernel they wait for
+    nothing; the end of the connection is told at once all the same.
+    """
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        transport = response.connection.transport if response.connection is not None else None
+        self._socket = transport.get_extra_info("socket") if transport is not None else None
+
+    def hush(self) -> None:
+        self._wake_from(HUSH_BYTES)
+
+    def listen(self) -> None:
+        self._wake_from(1)
+
+    def _wake_from(self, count: int) -> None:
+        if self._socket is not None and self._socket.fileno() >= 0:  # else it is closed, as the next read says
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 
 
 def _refused(answer: Answer, resource: Resource, rv: str) -> WatchError:

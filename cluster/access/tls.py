@@ -5,6 +5,7 @@ import ssl
 from dataclasses import dataclass, field
 
 from oarlock.cluster.access.credentials import ConfigError
+from oarlock.cluster.access.tls_sessions import ResumingContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,16 @@ class TlsOptions:
 def tls_context(options: TlsOptions, certificate_pem: bytes = b"", key_pem: bytes = b"") -> ssl.SSLContext:
     """A client context. Raises ConfigError for a CA, certificate or key that cannot be used."""
     try:
-        cadata = options.ca_pem.decode("ascii") if options.ca_pem else None
-        context = ssl.create_default_context(cadata=cadata)
+        # Not as ssl.create_default_context makes it: since Python 3.13 it demands key identifiers, which certificate
+        # authorities of older clusters lack.
+        context = ResumingContext()
+        if options.ca_pem:
+            context.load_verify_locations(cadata=options.ca_pem.decode("ascii"))
+        else:
+            context.load_default_certs()
     except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:
         raise ConfigError("the certificate authority of the cluster is not PEM with certificates in it") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Python 3.13 turned this on; certificate authorities of older clusters lack the key identifiers it demands.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.set_alpn_protocols(["http/1.1"])
     if options.insecure:
         context.check_hostname = False

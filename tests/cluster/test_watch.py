@@ -1,8 +1,12 @@
 """A watch: what it asks for, what it hands over, and how it ends."""
 
 import asyncio
-from contextlib import aclosing
+import fcntl
+import sys
+import termios
+from contextlib import aclosing, asynccontextmanager
 
+import aiohttp
 import orjson
 import pytest
 from aiohttp import web
@@ -304,3 +308,75 @@ async def test_watches_take_no_place_from_writes():
         assert (await transport.write("POST", "/x", b"{}")).code == 200
         for open_watch in watches:
             await open_watch.aclose()
+
+
+class Tapped(Transport):
+    """Keeps the answers that its watches read."""
+
+    opened: aiohttp.ClientResponse
+
+    @asynccontextmanager
+    async def stream(self, path, **given):
+        async with super().stream(path, **given) as opened:
+            self.opened = opened
+            yield opened
+
+
+@looped
+async def test_the_kernel_gathers_events_while_the_reader_is_busy():
+    """The server sends each event by itself; a reader that is busy with one is not woken for the next."""
+    go_on = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(line(2))
+        await go_on.wait()
+        for rv in (3, 4, 5):
+            await response.write(line(rv))
+        await asyncio.Event().wait()
+        return response
+
+    async with (
+        serving(handler) as url,
+        Tapped(config_of(url)) as transport,
+        aclosing(watch_batches(transport, PODS, "1")) as batches,
+    ):
+        assert [event.rv for event in await anext(batches)] == ["2"]
+        go_on.set()
+        while unread(transport.opened) < len(line(3) + line(4) + line(5)):
+            await asyncio.sleep(0.001)  # in these rounds of the loop they would be taken in
+        assert [event.rv for event in await anext(batches)] == ["3", "4", "5"]
+
+
+@looped
+async def test_a_busy_reader_hears_of_the_end_at_once():
+    """However few bytes came before it."""
+    go_on = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(line(2))
+        await go_on.wait()
+        await response.write(line(3))
+        request.transport.close()
+        return response
+
+    async with (
+        serving(handler) as url,
+        Tapped(config_of(url)) as transport,
+        aclosing(watch_batches(transport, PODS, "1")) as batches,
+    ):
+        assert [event.rv for event in await anext(batches)] == ["2"]
+        go_on.set()
+        while transport.opened.connection.protocol.is_connected():
+            await asyncio.sleep(0.001)
+        with pytest.raises(Broken):
+            await anext(batches)
+
+
+def unread(response: aiohttp.ClientResponse) -> int:
+    """Bytes that the kernel holds for us."""
+    descriptor = response.connection.transport.get_extra_info("socket").fileno()
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)

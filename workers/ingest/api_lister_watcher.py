@@ -24,9 +24,10 @@ EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""
 PAGES_MAX = 2
 NOT_FOUND = 404
-BREATH_S = 0.004
+BREATHS_S = (0.004, 0.008, 0.016)
 """Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
-do. The first event after a pause is handed over at once."""
+do. The first event after a pause is handed over at once. The later ones are for events that nobody takes: another
+ingestor is ahead, and this one rests."""
 
 log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")
@@ -45,10 +46,11 @@ class ApiListerWatcher:
         *,
         idle_s: float = IDLE_S,
         events_max: int = EVENTS_MAX,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._client, self._resource, self._io, self._wake = client, cluster_resource(resource), io, wake
         self._clock, self._idle_s, self._events_max = clock, idle_s, events_max
-        self._heard_ms, self._deaf = 0, False
+        self._heard_ms, self._deaf, self._sleep = 0, False, sleep
 
     def heard_ms(self) -> int:
         return self._heard_ms
@@ -92,8 +94,15 @@ class ApiListerWatcher:
             async for batch in batches:
                 self._heard_ms, self._deaf = self._clock.mono_ms(), False
                 await buffer.put(batch)
-                await asyncio.sleep(BREATH_S)
+                await self._breathe(buffer)
         self._heard_ms, self._deaf = self._clock.mono_ms(), False  # the server ended it in order
+
+    async def _breathe(self, buffer: StreamBuffer[WatchEvent]) -> None:
+        for breath_s in BREATHS_S:
+            held = len(buffer)
+            await self._sleep(breath_s)
+            if not held or len(buffer) < held:
+                return
 
     async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:
         async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:

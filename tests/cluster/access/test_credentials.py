@@ -12,6 +12,7 @@ import textwrap
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -495,6 +496,46 @@ async def test_the_server_is_verified(certificates, options, ok):
         assert "certificate" in answer.error.lower()
 
 
+@looped
+async def test_connections_resume_the_tls_session_of_an_earlier_one(certificates):
+    """Of the same name and the same certificate only: nothing is verified again when a session is resumed."""
+    context = certificates.server_context()
+    certificate, key = certificates.sign("ann")
+    options = TlsOptions(ca_pem=certificates.ca)
+    async with serving(who, context) as url:
+        ours, anew = tls_context(options, certificate, key), tls_context(options, certificate, key)
+        seen = []
+        for name, tls in (("127.0.0.1", ours), ("127.0.0.1", ours), ("api.test", ours), ("127.0.0.1", anew)):
+            reader, writer = await asyncio.open_connection(*address_of(url), ssl=tls, server_hostname=name)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert b'"cn":"ann"' in await reader.read()
+            seen.append(writer.get_extra_info("ssl_object").session_reused)
+            writer.close()
+    assert seen == [False, True, False, False]
+
+
+@looped
+async def test_a_server_that_does_not_know_a_session_is_met_in_full(certificates):
+    certificate, key = certificates.sign("ann")
+    tls, seen = tls_context(TlsOptions(ca_pem=certificates.ca), certificate, key), []
+    for _ in range(2):  # a new server, with new keys for its tickets
+        async with serving(who, certificates.server_context()) as url:
+            for _ in range(2):
+                reader, writer = await asyncio.open_connection(*address_of(url), ssl=tls, server_hostname="127.0.0.1")
+                writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                assert b'"cn":"ann"' in await reader.read()
+                seen.append(writer.get_extra_info("ssl_object").session_reused)
+                writer.close()
+    assert seen == [False, True, False, True]
+
+
+def address_of(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    return parts.hostname, parts.port
+
+
 def test_certificates_that_cannot_be_used(certificates):
     certificate, key = certificates.sign("ann")
     _, other_key = certificates.sign("bob")
@@ -511,6 +552,7 @@ def test_certificates_that_cannot_be_used(certificates):
 ENCRYPTED_KEY = """
 import os, sys
 from pathlib import Path
+from urllib.parse import urlsplit
 from oarlock.cluster.access.credentials import ConfigError
 from oarlock.cluster.access.tls import TlsOptions, tls_context
 os.open(sys.argv[1], os.O_RDWR)  # a session without a terminal takes the first it opens

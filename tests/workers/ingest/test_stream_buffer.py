@@ -16,7 +16,7 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.builtin import PODS
-from oarlock.workers.ingest.api_lister_watcher import ApiListerWatcher
+from oarlock.workers.ingest.api_lister_watcher import BREATHS_S, ApiListerWatcher
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.io_loop import IoLoop
@@ -56,7 +56,7 @@ def events(first: int, count: int) -> list[WatchEvent]:
 
 
 def source_of(
-    client: FakeClient, io: IoLoop, wake: Callable[[], None] = lambda: None, **given: int
+    client: FakeClient, io: IoLoop, wake: Callable[[], None] = lambda: None, **given: Any
 ) -> ApiListerWatcher:
     return ApiListerWatcher(client, PODS, io, wake, ManualClock(), **given)  # type: ignore[arg-type]
 
@@ -70,7 +70,8 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
             yield events(asked[0] * 100, 100)
 
     buffer = source_of(FakeClient(endless), io, events_max=250).watch("1")
-    until(lambda: len(buffer) >= 300)
+    until(lambda: asked[0] == 4)
+    assert len(buffer) == 300
     time.sleep(0.05)
     assert asked[0] == 4, "three are here, the fourth was read and waits for room"
     assert [event.rv for event in buffer.take(150)] == [str(rv) for rv in (*range(100, 200), *range(200, 250))]
@@ -79,6 +80,30 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
     buffer.take(50)
     until(lambda: asked[0] == 6)
     buffer.close()
+
+
+@pytest.mark.parametrize(("taking", "breaths"), [(False, 2 * BREATHS_S), (True, 2 * BREATHS_S[:1])])
+def test_the_watch_breathes_longer_while_nobody_takes_its_events(
+    io: IoLoop, taking: bool, breaths: tuple[float, ...]
+) -> None:
+    """An ingestor that rests behind another one is not woken for each event, and one that is ahead waits for few."""
+    slept: list[float] = []
+    begun = threading.Event()
+
+    async def breathe(breath_s: float) -> None:
+        slept.append(breath_s)
+        if taking:
+            begun.wait(5.0)
+            buffer.take(1)
+
+    async def twice() -> AsyncGenerator[list[WatchEvent], None]:
+        for first in (1, 2):
+            yield events(first, 1)
+
+    buffer = source_of(FakeClient(twice), io, sleep=breathe).watch("1")
+    begun.set()
+    until(lambda: buffer._end is not None)
+    assert tuple(slept) == breaths
 
 
 def test_nothing_is_lost_or_reordered_between_the_threads(io: IoLoop) -> None:
@@ -116,7 +141,7 @@ def test_how_a_stream_ended_is_told_after_its_events(io: IoLoop, error: Exceptio
 
     buffer = source_of(FakeClient(some), io).watch("1")
     until(lambda: len(buffer) == 3)
-    time.sleep(0.02)
+    until(lambda: buffer._end is not None)
     assert buffer.end() is None
     assert len(buffer.take(10)) == 3
     end = buffer.end()
