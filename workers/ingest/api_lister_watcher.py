@@ -24,10 +24,12 @@ EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""
 PAGES_MAX = 2
 NOT_FOUND = 404
-BREATHS_S = (0.004, 0.008, 0.016)
+BREATH_S, BREATH_MAX_S = 0.004, 0.012
 """Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
-do. The first event after a pause is handed over at once. The later ones are for events that nobody takes: another
-ingestor is ahead, and this one rests."""
+do. The first event after a pause is handed over at once. While reads bring MANY events, breaths grow."""
+MANY = 4
+UNTAKEN_S = 0.028
+"""The breath while nobody takes what was handed over: another ingestor is ahead, and this one rests."""
 
 log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")
@@ -90,19 +92,17 @@ class ApiListerWatcher:
         return buffer
 
     async def _watch(self, rv: str, buffer: StreamBuffer[WatchEvent]) -> None:
+        breath_s = BREATH_S
         async with aclosing(self._client.watch_batches(self._resource, rv, idle_s=self._idle_s)) as batches:
             async for batch in batches:
                 self._heard_ms, self._deaf = self._clock.mono_ms(), False
                 await buffer.put(batch)
-                await self._breathe(buffer)
+                held = len(buffer)
+                await self._sleep(breath_s)
+                if held and len(buffer) >= held:
+                    await self._sleep(UNTAKEN_S - breath_s)
+                breath_s = min(2 * breath_s, BREATH_MAX_S) if len(batch) >= MANY else BREATH_S
         self._heard_ms, self._deaf = self._clock.mono_ms(), False  # the server ended it in order
-
-    async def _breathe(self, buffer: StreamBuffer[WatchEvent]) -> None:
-        for breath_s in BREATHS_S:
-            held = len(buffer)
-            await self._sleep(breath_s)
-            if not held or len(buffer) < held:
-                return
 
     async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:
         async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:

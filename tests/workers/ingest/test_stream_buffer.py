@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.builtin import PODS
-from oarlock.workers.ingest.api_lister_watcher import BREATHS_S, ApiListerWatcher
+from oarlock.workers.ingest.api_lister_watcher import BREATH_MAX_S, BREATH_S, MANY, UNTAKEN_S, ApiListerWatcher
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.io_loop import IoLoop
@@ -82,10 +82,16 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
     buffer.close()
 
 
-@pytest.mark.parametrize(("taking", "breaths"), [(False, 2 * BREATHS_S), (True, 2 * BREATHS_S[:1])])
-def test_the_watch_breathes_longer_while_nobody_takes_its_events(
-    io: IoLoop, taking: bool, breaths: tuple[float, ...]
-) -> None:
+@pytest.mark.parametrize(
+    ("counts", "taking", "breaths"),
+    [
+        pytest.param((1, 1, 1), True, 3 * [BREATH_S], id="few events"),
+        pytest.param((MANY,) * 4, True, [BREATH_S, 2 * BREATH_S, BREATH_MAX_S, BREATH_MAX_S], id="many"),
+        pytest.param((MANY, 1, 1), True, [BREATH_S, 2 * BREATH_S, BREATH_S], id="fewer again"),
+        pytest.param((1, 1), False, 2 * [BREATH_S, UNTAKEN_S - BREATH_S], id="nobody takes them"),
+    ],
+)
+def test_how_long_a_watch_breathes(io: IoLoop, counts: Sequence[int], taking: bool, breaths: Sequence[float]) -> None:
     """An ingestor that rests behind another one is not woken for each event, and one that is ahead waits for few."""
     slept: list[float] = []
     begun = threading.Event()
@@ -94,16 +100,16 @@ def test_the_watch_breathes_longer_while_nobody_takes_its_events(
         slept.append(breath_s)
         if taking:
             begun.wait(5.0)
-            buffer.take(1)
+            buffer.take(100)
 
-    async def twice() -> AsyncGenerator[list[WatchEvent], None]:
-        for first in (1, 2):
-            yield events(first, 1)
+    async def batches() -> AsyncGenerator[list[WatchEvent], None]:
+        for count in counts:
+            yield events(1, count)
 
-    buffer = source_of(FakeClient(twice), io, sleep=breathe).watch("1")
+    buffer = source_of(FakeClient(batches), io, sleep=breathe).watch("1")
     begun.set()
     until(lambda: buffer._end is not None)
-    assert tuple(slept) == breaths
+    assert slept == breaths
 
 
 def test_nothing_is_lost_or_reordered_between_the_threads(io: IoLoop) -> None:
