@@ -9,7 +9,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from importlib.metadata import PackageNotFoundError, version
 from urllib.parse import urlsplit
@@ -104,6 +104,16 @@ class Transport:
             self._straight.close()
         if self._session is not None:
             await self._session.close()
+
+    async def greet(self) -> None:
+        """Open a connection for writes. The server sends a TLS session for it, which those of the first wave of writes
+        resume (`cluster.access.tls_sessions`). Nothing is asked, and what goes wrong is for the first write to say.
+        """
+        auth = (await self._authenticate())[1]
+        if auth is not None and self._straight is not None and self._tls is not None:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(self.request_timeout_s):
+                    await self._straight.greet(self._tls)
 
     async def read(self, path: str, *, timeout_s: float | None = None) -> Answer:
         """GET. Asked a second time if the connection was dropped under it, or if a 401 led to other credentials."""

@@ -129,6 +129,11 @@ class WritePool:
             finally:
                 self._give(connection, context)
 
+    async def greet(self, context: ssl.SSLContext) -> None:
+        """Open a connection, if there is none. Raises OSError."""
+        connection = self._take(context) or await self._connect(context)
+        self._discard(connection) if self._closed else self._give(connection, context)
+
     def close(self) -> None:
         """End all connections, for good; requests under way end without an answer."""
         self._closed = True

@@ -529,6 +529,41 @@ async def test_a_server_that_does_not_know_a_session_is_met_in_full(certificates
     assert seen == [False, True, False, True]
 
 
+@looped
+async def test_after_a_greeting_a_wave_of_writes_resumes_one_session(certificates):
+    """Of all its connections only the first, which sent nothing before, is a full handshake for the server."""
+    resumed, wave = [], asyncio.Barrier(5)
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        await wave.wait()  # so each write needs a connection of its own
+        resumed.append(request.transport.get_extra_info("ssl_object").session_reused)
+        return json_response({})
+
+    certificate, key = certificates.sign("ann")
+    tls, credentials = TlsOptions(ca_pem=certificates.ca), FixedCredentials(Auth((), certificate, key))
+    async with (
+        serving(handler, certificates.server_context()) as url,
+        Transport(config_of(url, tls=tls, credentials=credentials)) as transport,
+    ):
+        await transport.greet()
+        latest = transport._tls._latest["127.0.0.1"]
+        while latest.session is None or not latest.session.has_ticket:
+            await asyncio.sleep(0.001)
+        answers = await asyncio.gather(*(transport.write("POST", f"/{each}") for each in range(5)))
+    assert [answer.code for answer in answers] == 5 * [200]
+    assert sorted(resumed) == [False, True, True, True, True]
+
+
+@looped
+async def test_a_greeting_says_nothing_of_what_goes_wrong(certificates):
+    credentials = FixedCredentials(Auth((), *certificates.sign("ann")))
+    async with serving(who, certificates.server_context()) as url:
+        pass
+    async with Transport(config_of(url, tls=TlsOptions(), credentials=credentials)) as transport:
+        await transport.greet()
+        assert (await transport.write("POST", "/")).code == NOT_SENT
+
+
 def address_of(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     assert parts.hostname is not None

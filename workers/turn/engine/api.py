@@ -84,6 +84,7 @@ class KubeApi(ReadApi):
         )
         self._events = EventRecorder(self._teller, busy=self._busy, clock_ns=self._clock_ns)
         self._events.start()
+        self._greeting = asyncio.ensure_future(sender.transport.greet())
         return sender
 
     def _busy(self) -> bool:
@@ -168,6 +169,7 @@ class KubeApi(ReadApi):
 
     async def _shut(self) -> None:
         """Send the queued events, for a second at most, and close."""
+        self._greeting.cancel()
         await self._events.close()
         await self._teller.close()
         await self._client.close()
