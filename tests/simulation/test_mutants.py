@@ -176,7 +176,7 @@ MUTANTS: dict[str, Mutant] = {
     "obsolete deletes are sent again": Mutant(
         code=((decide._surplus, "if surplus < 0:\n            return (), False, ()", "surplus = max(0, surplus)"),),
         weights=NO_ENDS,
-        first=880,
+        first=1287,
     ),
     "what is open stops everything": Mutant(
         code=((turn._snapshot, "satisfied = not", f"satisfied = {NOTHING_OPEN} and not"),), weights=NEITHER
@@ -239,7 +239,9 @@ MUTANTS: dict[str, Mutant] = {
     "a key that comes anew passes the line": Mutant(
         (("lib/limits", "free and last == 0 and next_ms <= now,", "true,"),), weights=STEERED
     ),
-    "a pause that ends by itself brings nothing back": Mutant((("due", "  begin_return()\n", ""),), weights=STEERED),
+    "a pause that ends by itself brings nothing back": Mutant(
+        (("due", "  begin_return()\n", ""),), weights=STEERED, first=24
+    ),
     "a drained worker goes on": Mutant((("claim", "then return {'DRAIN'} end", "then end"),), weights=STEERED),
     "a drained supervisor begins workers": Mutant(
         (("register", "if redis.call('ZSCORE', base .. 'drains', ARGV[2]) then", "if false then"),), weights=STEERED
@@ -303,6 +305,7 @@ MUTANTS: dict[str, Mutant] = {
         (("claim", "  if passed_over then\n", "  if false then\n"),),
         weights=WAITING,
         options={"owners": 4},
+        first=23,
     ),
     "what leaves does not wake its old owner": Mutant(
         (("ingest", "wakes == old_wakes and wakes or old_wakes", "wakes == old_wakes and '' or ''"),),
