@@ -19,10 +19,10 @@ from tests.image.image_parts import Image
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def run(image: Image, *command: str, more: dict[str, str] | None = None) -> tuple[int, str]:
+def run(image: Image, *command: str, more: dict[str, str] | None = None, entrypoint: bool = True) -> tuple[int, str]:
     """Exit code and output of a container that ends by itself."""
     container = Container(
-        [*image.final.entrypoint, *command],
+        [*(image.final.entrypoint if entrypoint else ()), *command],
         environment={**image.final.environment, **(more or {})},
         mounts=[*image.mounts, "tmpfs:/tmp"],
     )
@@ -48,6 +48,18 @@ def test_without_an_argument_it_explains_itself(image: Image) -> None:
     code, said = run(image, *image.final.command)
     assert code == 0
     assert "Kubernetes workload controllers run by a fleet" in said
+
+
+def test_no_process_compiles_what_it_loads(image: Image) -> None:
+    """It could keep nothing of it, so each process that starts would do it again: for longer than its start takes."""
+    script = """
+import oarlock.cli.__main__, oarlock.workers.supervisor.worker_command, oarlock.workers.turn.engine.engine, os, sys
+loaded = {m.__file__: m.__cached__ for m in list(sys.modules.values()) if getattr(m, "__cached__", None)}
+ours = [source for source in loaded if source.startswith("/opt/oarlock/")]
+print(len(ours) > 200, [source for source in ours if not os.path.exists(loaded[source])])
+"""
+    code, said = run(image, *["python", "-c", script], entrypoint=False)
+    assert (code, said.strip().splitlines()[-1]) == (0, "True []"), said
 
 
 def test_every_command_is_there(image: Image) -> None:
