@@ -146,8 +146,13 @@ class _Wire:
         self._wake_from(1)
 
     def _wake_from(self, count: int) -> None:
-        if self._socket is not None and self._socket.fileno() >= 0:  # else it is closed, as the next read says
+        if self._socket is None or self._socket.fileno() < 0:  # it is closed, as the next read says
+            return
+        try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+        except OSError as error:  # a sandbox may not know the option: then each event wakes us, as it did before
+            log.info("watch events are not gathered in the kernel: %s", error)
+            self._socket = None
 
 
 def _refused(answer: Answer, resource: Resource, rv: str) -> WatchError:

@@ -38,7 +38,9 @@ def error_line(code: int, reason: str) -> bytes:
 
 
 def streaming(*parts, stay: bool = False, seen=None):
-    """A handler that writes the parts of a watch (bytes, or seconds to wait), then ends or stays silent."""
+    """A handler that writes the parts of a watch (bytes, or seconds or an event to wait for), then ends or stays
+    silent.
+    """
 
     async def handler(request: web.Request) -> web.StreamResponse:
         if seen is not None:
@@ -49,6 +51,8 @@ def streaming(*parts, stay: bool = False, seen=None):
         for part in parts:
             if isinstance(part, bytes):
                 await response.write(part)
+            elif isinstance(part, asyncio.Event):
+                await part.wait()
             else:
                 await asyncio.sleep(part)
         if stay:
@@ -326,17 +330,7 @@ class Tapped(Transport):
 async def test_the_kernel_gathers_events_while_the_reader_is_busy():
     """The server sends each event by itself; a reader that is busy with one is not woken for the next."""
     go_on = asyncio.Event()
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(line(2))
-        await go_on.wait()
-        for rv in (3, 4, 5):
-            await response.write(line(rv))
-        await asyncio.Event().wait()
-        return response
-
+    handler = streaming(line(2), go_on, line(3), line(4), line(5), stay=True)
     async with (
         serving(handler) as url,
         Tapped(config_of(url)) as transport,
@@ -374,6 +368,15 @@ async def test_a_busy_reader_hears_of_the_end_at_once():
             await asyncio.sleep(0.001)
         with pytest.raises(Broken):
             await anext(batches)
+
+
+@looped
+async def test_where_the_kernel_gathers_nothing_events_come_all_the_same(monkeypatch):
+    """A sandbox that stands in for the kernel may refuse the option."""
+    monkeypatch.setattr("socket.SO_RCVLOWAT", 9_999)
+    async with serving(streaming(line(2), 0.05, line(3))) as url, Transport(config_of(url)) as transport:
+        events, error = await collect(watch_batches(transport, PODS, "1"))
+    assert ([event.rv for event in events], error) == (["2", "3"], None)
 
 
 def unread(response: aiohttp.ClientResponse) -> int:

@@ -587,7 +587,6 @@ def test_certificates_that_cannot_be_used(certificates):
 ENCRYPTED_KEY = """
 import os, sys
 from pathlib import Path
-from urllib.parse import urlsplit
 from oarlock.cluster.access.credentials import ConfigError
 from oarlock.cluster.access.tls import TlsOptions, tls_context
 os.open(sys.argv[1], os.O_RDWR)  # a session without a terminal takes the first it opens
