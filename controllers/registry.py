@@ -103,6 +103,11 @@ def owners_of(resource: str) -> dict[str, str]:
     return _OWNERS_OF.setdefault(resource, {})
 
 
+def adoptables() -> tuple[Watched[Any], ...]:
+    """The resources whose objects an owner may adopt."""
+    return tuple(resource for resource in WATCHED.values() if resource.adoptable)
+
+
 def all_queues() -> tuple[str, ...]:
     """All queues: those of controllers, then those of fan-outs."""
     return (*CONTROLLERS, *FAN_OUTS)

@@ -1,6 +1,6 @@
 """Which owners there are and what they select: routing an orphan, or the end of a pod, needs no more."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from oarlock.controllers.objects.model import LabelSelector
@@ -49,6 +49,10 @@ class OwnerTable:
         """Whether an owner of the queue in the namespace may adopt anything."""
         return self._adopters.has((queue, namespace))
 
+    def namespaces(self, queue: str) -> set[str]:
+        """Where an owner of the queue may adopt anything."""
+        return {root[1] for root in self._adopters.roots() if root[0] == queue}
+
     def selecting(self, queue: str, orphan: Claimable) -> list[str]:
         """Keys of the owners in the orphan's namespace that select it; none for one without labels."""
         return list(self._adopters.matching((queue, orphan.namespace), orphan.labels)) if orphan.labels else []
@@ -78,6 +82,9 @@ class _Selectors(Generic[Who]):
 
     def has(self, root: _Place) -> bool:
         return root in self._places
+
+    def roots(self) -> Iterable[_Place]:
+        return self._places
 
     def put(self, root: _Place, who: Who, selector: LabelSelector) -> None:
         label = self._place_of.get((root, who))

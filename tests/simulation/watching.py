@@ -19,8 +19,6 @@ from oarlock.workers.ingest.projection import Projector
 from tests.simulation.daemon_world import DaemonWorld
 from tests.simulation.traffic import news_after
 
-_ADOPTABLE = tuple(resource for resource in WATCHED.values() if resource.adoptable)
-
 
 class JournalStream:
     """The events after a position, a few at a time, and a bookmark after the last."""
@@ -72,7 +70,7 @@ class WatchingIngestor:
         """Apply the next few events of a resource."""
         broker = self._broker()
         if self._owners.in_doubt:
-            self._owners.settle(broker, _ADOPTABLE)
+            self._owners.settle(broker)
         if resource not in self._watched:
             mark = broker.watermark(resource)
             if mark is not None:
@@ -135,7 +133,7 @@ class WatchingIngestor:
             if not rv:
                 return
             self._owners.replace(kind.owner_queue, (kind.decode(each.blob) for each in pages.found))
-        self._owners.doubt_all()
+        self._owners.doubt_all(kind)
         self._applier(resource).start(rv)
         self._watched.add(resource)
 

@@ -61,11 +61,11 @@ class Applier:
         self.emptied = False
         """Whether the last step took all that was there, and applied it."""
 
-    def start(self, rv: str) -> None:
-        """Go on from a watermark."""
+    def start(self, rv: str, behind: bool = False) -> None:
+        """Go on from a watermark. ``behind``: another ingestor is ahead, so rest first."""
         self.drop()
         self.position = self.mark = rv
-        self._skips = 0
+        self._skips = SKIPS_BEFORE_REST if behind else 0
 
     def drop(self) -> None:
         """Forget the events that were not applied: they come again."""

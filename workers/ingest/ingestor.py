@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from oarlock.broker.looks import hearing
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
-from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.act_events import ActEvents
@@ -159,7 +158,7 @@ class Ingestor:
         if coordinator.wants_lists(now_ms) and self._list_for_opening():
             return 0
         if self._owners.in_doubt:
-            self._owners.settle(broker, [each for each in WATCHED.values() if each.adoptable])
+            self._owners.settle(broker)
         may_list = coordinator.may_list(now_ms)
         due_ms = min([due_ms, *[reflector.step(now_ms, may_list) for reflector in self._reflectors]])
         if self._owners.in_doubt:

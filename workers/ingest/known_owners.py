@@ -8,7 +8,7 @@ has seen, whoever applied them:
 - an orphan that another ingestor applied still wakes its owners;
 - an owner that another ingestor applied is in doubt, and so is one that is learned after a batch of orphans was
   prepared and before that batch is applied;
-- an ingestor that starts, or skips a part of the history, doubts every namespace.
+- an ingestor that starts, or skips a part of a resource's history, doubts every namespace for its pairs.
 
 A doubt about an owner is settled by a look at the cached orphans that have one of its labels, a doubt about a
 namespace by a look at all of them. So no pair is missed as long as one ingestor lives or starts again. That an owner
@@ -28,7 +28,7 @@ from oarlock.controllers.objects.model import LabelSelector
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.ownership.orphans import labelled_entry, orphan_entry
 from oarlock.controllers.ownership.owner_table import OwnerTable
-from oarlock.controllers.registry import owners_of
+from oarlock.controllers.registry import adoptables, owners_of
 from oarlock.controllers.routing import WakeKey
 from oarlock.workers.signing.refusals import decoded
 
@@ -43,8 +43,8 @@ class KnownOwners:
         self._selectors: dict[str, dict[str, LabelSelector | None]] = {}
         self.doubtful: set[WakeKey] = set()
         """Owners that may select a cached orphan that did not wake them."""
-        self.doubtful_namespaces: set[str] = set()
-        """Where any owner may."""
+        self.doubtful_namespaces: dict[str, set[str]] = {}
+        """Where any owner may, by the orphans' resource."""
         self.news = 0
         """Counts owners that were learned or changed their selector."""
         self._news_of: dict[WakeKey, int] = {}
@@ -91,32 +91,39 @@ class KnownOwners:
         self._selectors.get(queue, {}).pop(key, None)
         self._news_of.pop((queue, key), None)
 
-    def doubt_all(self) -> None:
-        """Doubt every namespace: this process skipped a part of the history and may have missed any pair."""
-        for owners in self._selectors.values():
-            self.doubtful_namespaces.update(key.partition("/")[0] for key in owners)
+    def doubt_all(self, skipped: Watched[Any]) -> None:
+        """Doubt every namespace: this process skipped a part of the history of a resource, and may have missed any pair
+        in which such an object is the owner or the orphan.
+        """
+        for resource in adoptables():
+            queues = set(owners_of(resource.resource).values())
+            if resource.resource != skipped.resource:
+                queues &= {skipped.owner_queue}
+            if namespaces := {each for queue in queues for each in self.table.namespaces(queue)}:
+                self.doubtful_namespaces.setdefault(resource.resource, set()).update(namespaces)
 
-    def settle(self, broker: Broker, resources: Iterable[Watched[Any]]) -> int:
+    def settle(self, broker: Broker) -> int:
         """Wake every owner in doubt that selects a cached orphan. Returns how many keys it queued.
 
         Raises ObjectRefused, besides what the broker raises; then the doubts stay.
         """
         wakes: dict[str, set[str]] = {}
-        for resource in resources:
+        for resource in adoptables():
             adopters = set(owners_of(resource.resource).values())
-            entries = self._where_to_look(adopters)
+            entries = self._where_to_look(adopters, self.doubtful_namespaces.get(resource.resource, set()))
             for at in range(0, len(entries), ENTRIES_AT_ONCE):
                 for cached in every(broker, resource.resource, entries[at : at + ENTRIES_AT_ONCE]):
                     for queue, key in resource.route(decoded(resource, cached), False, self.table).wake:
                         if queue in adopters:  # not its own, if it is an owner too
                             wakes.setdefault(queue, set()).add(key)
         queued = sum(broker.add(queue, sorted(keys), why="orphans") for queue, keys in sorted(wakes.items()))
-        self.doubtful, self.doubtful_namespaces = set(), set()
+        self.doubtful, self.doubtful_namespaces = set(), {}
         return queued
 
-    def _where_to_look(self, queues: Collection[str]) -> list[str]:
-        """Index entries with all orphans that the owners in doubt of these queues select."""
-        whole = self.doubtful_namespaces
+    def _where_to_look(self, queues: Collection[str], whole: Collection[str]) -> list[str]:
+        """Index entries with all orphans that the owners in doubt of these queues select. ``whole``: the namespaces in
+        doubt.
+        """
         namespaces = [each for each in sorted(whole) if any(self.table.has(queue, each) for queue in queues)]
         entries = [orphan_entry(namespace) for namespace in namespaces]
         for queue, key in sorted(self.doubtful):

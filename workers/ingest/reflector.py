@@ -23,6 +23,7 @@ from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
 from oarlock.workers.ingest.relist import ApiWentBack, Beside, Listed, Relist, Unlisted, at_once
+from oarlock.workers.ingest.standby import LOOK_MS, Standby
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import decoded
@@ -50,6 +51,11 @@ class ReflectorState(StrEnum):
     LEARNING = "learning"  # reading the owners known, a page a step
     PROBING = "probing"  # asking whether the API still is where it was, after a watch failed
     WATCHING = "watching"
+    STANDBY = "standby"  # without a watch, while another ingestor is ahead with more than this one can use
+
+
+FOLLOWING = frozenset((ReflectorState.WATCHING, ReflectorState.STANDBY))
+"""What goes on from the watermark, at once or as soon as nobody else does."""
 
 
 class Reflector:
@@ -68,6 +74,7 @@ class Reflector:
         detector: UpstreamDetector | None = None,
         tracer: Tracer | None = None,
         beside: Beside = at_once,
+        standby: Standby | None = None,
     ) -> None:
         self.resource, self.name, self.lister_watcher = resource, resource.resource, lister_watcher
         self._owners, self._nonce, self._random, self._beside = owners, nonce, random, beside
@@ -81,6 +88,7 @@ class Reflector:
         self._due_ms = self._check_ms = self._failures = 0
         self._watch_since_ms, self._heard, self._quiet = 0, False, False
         self._deaf_watches = 0
+        self._standby = standby or Standby()
         self._must_list, self._expired = False, ""
         self._distrusted_ms = -RELIST_REFUSED_MS
         self._complained = ("", "")
@@ -145,6 +153,8 @@ class Reflector:
                 return self._learn()
             case ReflectorState.PROBING:
                 return self._look_at_probe(self._broker, now_ms)
+            case ReflectorState.STANDBY:
+                return self._stand_by(self._broker, now_ms)
             case _:
                 return self._watch(self._broker, now_ms)
 
@@ -206,9 +216,9 @@ class Reflector:
             self._follow(pages.rv)
         return 0
 
-    def _follow(self, rv: str) -> None:
-        self._owners.doubt_all()
-        self.applier.start(rv)
+    def _follow(self, rv: str, behind: bool = False) -> None:
+        self._owners.doubt_all(self.resource)
+        self.applier.start(rv, behind)
         self.state = ReflectorState.WATCHING
 
     def _list(self, broker: Broker, now_ms: int) -> int:
@@ -258,7 +268,13 @@ class Reflector:
                 return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)
             case Applied.REST:
                 self._check_ms = 0
-                return self._wait(now_ms, REST_MS)
+                # Not of owners: each ingestor has to know them all.
+                if self.resource.owner_queue or not self._standby.pays(self.applier.counts.skipped, now_ms):
+                    return self._wait(now_ms, REST_MS)
+                self._drop_streams()
+                self._standby.begin(now_ms)
+                self.state = ReflectorState.STANDBY
+                return self._wait(now_ms, LOOK_MS)
             case Applied.GAP:
                 at = self.applier.gap_at
                 log.warning(line("behind", resource=self.name, watermark=at, position=self.position))
@@ -281,6 +297,17 @@ class Reflector:
             return False
         self.applier.mark = mark
         return True
+
+    def _stand_by(self, broker: Broker, now_ms: int) -> int:
+        mark = broker.watermark(self.name)
+        if mark is None:
+            self.state = ReflectorState.SEEKING
+        elif self._standby.is_over(mark, now_ms):
+            self._follow(mark, behind=True)
+        else:
+            self.applier.start(mark)
+            return self._wait(now_ms, LOOK_MS)
+        return 0
 
     # -- after a watch ---------------------------------------------------------------------------------------------
 

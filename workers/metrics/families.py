@@ -228,7 +228,7 @@ OURS = (
     ),
     _ingestor("oarlock_watch_events_total", "counter", "resource result", "Events: applied, skipped, unreadable."),
     _ingestor("oarlock_lists_total", "counter", "resource", "Lists committed."),
-    _ingestor("oarlock_reflector_watching", "gauge", "resource", "1 while it is watched, else 0."),
+    _ingestor("oarlock_reflector_watching", "gauge", "resource", "1 while it is watched or stood by for, else 0."),
     _ingestor("oarlock_feed_watching", "gauge", "resource", "Old name of oarlock_reflector_watching."),
     _ingestor(
         "oarlock_ingestor_standing", "gauge", "standing", "1 for what it is: bootstrapper (old: minter), member, away."

@@ -23,6 +23,7 @@ from oarlock.workers.ingest.act_events import ActEvents
 from oarlock.workers.ingest.ingestor import Ingestor
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.reflector import Reflector
+from oarlock.workers.ingest.standby import ENOUGH_EVENTS, Standby
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.ingest.upstream_guard import UpstreamGuard
 from oarlock.workers.process.settings import Settings
@@ -127,6 +128,7 @@ class Process:
                 nonce=lambda: f"g{rig.rng.getrandbits(48):x}",
                 random=rig.rng,
                 detector=self.detector if WATCHED[each].adoptable else None,
+                standby=Standby(rig.standby_events),
             )
             for each in self.sources
         }
@@ -158,8 +160,10 @@ class Process:
 class Rig:
     """A cluster, a Redis, any number of ingestors, one worker."""
 
-    def __init__(self, server: Server, seed: int = 0, settings: Settings = SETTINGS) -> None:
-        self.server, self.settings = server, settings
+    def __init__(
+        self, server: Server, seed: int = 0, settings: Settings = SETTINGS, standby_events: int = ENOUGH_EVENTS
+    ) -> None:
+        self.server, self.settings, self.standby_events = server, settings, standby_events
         self.rng = random.Random(seed)
         self.clock = ManualClock()
         self.api = ScriptedApi()

@@ -15,6 +15,7 @@ import pytest
 import redis
 
 from oarlock.workers.ingest.lister_watcher import End, Ending
+from oarlock.workers.ingest.reflector import REST_MS, ReflectorState
 from oarlock.workers.process.settings import Settings
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, RandomCluster, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import Killed, Process, Rig
@@ -55,6 +56,7 @@ class Schedule:
             (2, self.disturb_list),
             (5, self.restart),
             (2, self.bookmarks),
+            (3, self.overtake),
             (int(losses), self.flush),  # few: a drain takes a good part of a run
         ]
         for _ in range(steps):
@@ -94,14 +96,16 @@ class Schedule:
         return self.rng.choice(self.rig.processes) if self.rig.processes else None
 
     def round(self) -> None:
-        process = self.process()
-        if process is None:
-            return
+        if process := self.process():
+            self._rounds(process, self.rng.randrange(1, 6))
+
+    def _rounds(self, process: Process, rounds: int) -> None:
         try:
-            for _ in range(self.rng.randrange(1, 6)):
+            for _ in range(rounds):
                 process.round()
         except Killed:
             self.rig.processes.remove(process)
+        self.count["stood by"] += process.reflectors[PODS].state is ReflectorState.STANDBY
 
     def change(self) -> None:
         for _ in range(self.rng.randrange(1, 5)):
@@ -165,6 +169,15 @@ class Schedule:
         if process := self.process():
             process.sources[self.rng.choice((PODS, REPLICASETS))].bookmarks = self.rng.random() < 0.5
 
+    def overtake(self) -> None:
+        """Bursts that one process applies before another hears of them, so that this one rests, or stands by."""
+        for _ in range(6):
+            self.change()
+            for process in self.rig.processes[:2]:
+                process.sources[PODS].catch_up()
+                self._rounds(process, 8)
+            self.rig.advance(REST_MS)
+
     def flush(self) -> None:
         self.rig.server.admin.flushall()
         self.rig.server.clock(self.rig.clock.wall_ms())
@@ -173,7 +186,7 @@ class Schedule:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("losses", [False, True], ids=["one-epoch", "with-losses"])
 def test_any_interleaving(make_rig: Callable[..., Rig], seed: int, losses: bool) -> None:
-    rig = make_rig(seed=seed, settings=QUICK)
+    rig = make_rig(seed=seed, settings=QUICK, standby_events=3)
     schedule = Schedule(rig, processes=random.Random(seed).choice((1, 2, 3)))
     if seed % 2:
         rig.open()

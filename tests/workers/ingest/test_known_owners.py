@@ -13,7 +13,7 @@ from oarlock.controllers.objects.selector import LabelSelector, Requirement
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.known_owners import ENTRIES_AT_ONCE, KnownOwners
 from tests.controllers.deployment.sizes_builders import dep
-from tests.workers.ingest.ingest_api import PODS, REPLICASETS
+from tests.workers.ingest.ingest_api import REPLICASETS
 
 
 class EmptyCache:
@@ -35,7 +35,7 @@ def noted(owners: KnownOwners, name: str, selector: LabelSelector) -> tuple[str,
 
 def looked(owners: KnownOwners) -> list[tuple[str, Sequence[str]]]:
     cache = EmptyCache()
-    owners.settle(cache, [WATCHED[PODS], WATCHED[REPLICASETS]])  # type: ignore[arg-type]
+    owners.settle(cache)  # type: ignore[arg-type]
     assert not owners.in_doubt
     return cache.asked
 
@@ -61,7 +61,7 @@ def test_where_it_looks_for_one_owner(selector: LabelSelector, entry: str | None
 def test_a_namespace_in_doubt_covers_its_owners() -> None:
     owners = KnownOwners()
     owners.doubtful.add(noted(owners, "web", label_selector({"app": "web"})))
-    owners.doubt_all()
+    owners.doubt_all(WATCHED[REPLICASETS])
     assert looked(owners) == [(REPLICASETS, ["orphan=default"])]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.workers.ingest.ingest_api import REPLICASETS, replicaset_json
+from oarlock.controllers.registry import WATCHED
+from tests.workers.ingest.ingest_api import PODS, REPLICASETS, replicaset_json
 from tests.workers.ingest.ingest_rig import Rig
 
 
@@ -24,8 +25,8 @@ def test_doubts_about_its_namespace_do_not_wake_it(rig: Rig) -> None:
     process = rig.start()
     rig.open()
     rig.work()
-    process.owners.doubt_all()
-    assert process.owners.doubtful_namespaces == {"x"}
+    process.owners.doubt_all(WATCHED[REPLICASETS])
+    assert process.owners.doubtful_namespaces == {PODS: {"x"}}
     rig.run_for(100)
     assert not process.owners.in_doubt
     assert rig.work() == 0

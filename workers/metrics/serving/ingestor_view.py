@@ -12,7 +12,7 @@ from collections.abc import Callable
 from oarlock.workers.counters.table import Row, total
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.ingestor import DEAF_MS, Ingestor
-from oarlock.workers.ingest.reflector import ReflectorState
+from oarlock.workers.ingest.reflector import FOLLOWING
 from oarlock.workers.metrics.count_samples import GC_NAMES, CountSamples
 from oarlock.workers.metrics.latest import Look, put_look
 from oarlock.workers.metrics.process_figures import ProcessSamples, put_build
@@ -84,7 +84,7 @@ class IngestorView:
             age_s = reflector.heard_ms / 1_000 if reflector.heard_ms >= 0 else -1
             samples.put("oarlock_watch_heard_age_seconds", age_s, name)
             for metric in ("oarlock_reflector_watching", "oarlock_feed_watching"):  # the old name for one release
-                samples.put(metric, int(reflector.state == ReflectorState.WATCHING), name)
+                samples.put(metric, int(reflector.state in FOLLOWING), name)
             samples.put("oarlock_lists_total", reflector.lists, name)
             for result in ("applied", "skipped", "unreadable"):
                 samples.put("oarlock_watch_events_total", getattr(reflector, result), name, result)
