@@ -32,13 +32,16 @@ _WORDS = (
 BYTES_MAX = 4_194_304
 """The API server takes no larger object."""
 _RAW = -zlib.MAX_WBITS  # no header, and no checksum: readers compare a digest
+_BITS_MIN, _LEVEL_MIN = 12, 5
 _KEPT = 1_024
 
 
 @lru_cache(maxsize=_KEPT)
 def deflated(template: bytes) -> bytes:
     """Remembered, because most events of an owner change its status alone."""
-    packer = zlib.compressobj(wbits=_RAW, zdict=_WORDS)
+    # The window covers words and template, and no more: the memory of a whole one takes four times as long to get.
+    bits = min(max((len(_WORDS) + len(template)).bit_length(), _BITS_MIN), zlib.MAX_WBITS)
+    packer = zlib.compressobj(wbits=-bits, memLevel=bits - _BITS_MIN + _LEVEL_MIN, zdict=_WORDS)
     return packer.compress(template) + packer.flush()
 
 

@@ -1,5 +1,6 @@
 """What is deflated comes back as it was, and what is not ours is refused."""
 
+import random
 import zlib
 
 import pytest
@@ -13,6 +14,13 @@ TEMPLATE = b'{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":
 @pytest.mark.parametrize("template", [TEMPLATE, b"{}", b"\x00" * 100_000], ids=["usual", "empty", "long"])
 def test_a_template_comes_back(template: bytes) -> None:
     assert inflated(deflated(template)) == template
+
+
+@pytest.mark.parametrize("size", [2_000, 4_090, 4_100, 8_200, 16_400, 32_800, 70_000])
+def test_templates_on_either_side_of_a_window_come_back(size: int) -> None:
+    template = random.Random(size).randbytes(size)
+    assert inflated(deflated(template)) == template
+    assert inflated(deflated(template.hex().encode())) == template.hex().encode()
 
 
 def test_a_usual_template_takes_half_of_its_bytes() -> None:
