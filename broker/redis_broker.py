@@ -7,6 +7,7 @@ cluster, damaged data); BrokerUnreachable where Redis did not answer; BrokerFull
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import redis
@@ -15,7 +16,7 @@ from redis.exceptions import RedisError
 from oarlock.broker.budget import BudgetLimits, Lent, Report, Share
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.shadow_store import ShadowStore
-from oarlock.broker.steps import loading, refusals, script_texts
+from oarlock.broker.steps import comparing, loading, refusals, script_texts
 from oarlock.broker.steps.script_runner import ScriptRunner
 from oarlock.broker.values import (
     NO_COUNTS,
@@ -29,6 +30,7 @@ from oarlock.broker.values import (
     Claimed,
     ClaimLimits,
     ClaimLost,
+    Compared,
     Delta,
     Entry,
     Event,
@@ -257,6 +259,18 @@ class RedisBroker(ScriptRunner):
             named = tuple([(task.decode(errors="replace"), int(since or 0), int(at)) for task, since, at in woken])
             return Ingested("OK", to_rv, int(reply[1]), int(reply[2]), named)
         return Ingested(verdict, reply[1].decode() if len(reply) > 1 else "")
+
+    def compare(self, resource: str, generation: str, versions: Sequence[tuple[str, str]]) -> Compared:
+        """How many of these objects (id, resourceVersion) the cache has in just this version, where ``generation`` is
+        still the one that is read; else none. With "" it tells the generation.
+        """
+        return comparing.compare(
+            resource, generation, versions, self.keys, self.epoch, partial(self._ask_all, "compare")
+        )
+
+    def pass_to(self, resource: str, from_rv: str, to_rv: str) -> bool:
+        """Move the watermark, if it still is ``from_rv``: nothing of the resource has happened up to ``to_rv``."""
+        return bool(self._run("ingest", resource, from_rv, to_rv, "exactly", "0")[0] == b"OK")
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """Stage a part of a list. False: another ingestor is staging this resource."""

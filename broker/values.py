@@ -430,6 +430,18 @@ class Ingested(NamedTuple):
     woken: tuple[tuple[str, int, int], ...] = ()
 
 
+class Compared(NamedTuple):
+    """What the cache of a resource is, beside a part of a list. ``generation``: the one that is read. ``watermark``: ""
+    where the resource was never listed. ``objects``: how many the generation that was asked for has. ``same``: how many
+    of the part it has in the same version.
+    """
+
+    generation: str
+    watermark: str
+    objects: int
+    same: int
+
+
 COUNTS = "counts"
 
 

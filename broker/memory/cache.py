@@ -8,7 +8,7 @@ from dataclasses import replace
 from oarlock.broker.memory import changes, summary
 from oarlock.broker.memory.state import EpochState, Job, Part, Stored, split
 from oarlock.broker.steps.loading import with_children
-from oarlock.broker.values import Batch, Cached, Event, Ingested, Page, PageLimits, PageMark, Unloaded
+from oarlock.broker.values import Batch, Cached, Compared, Event, Ingested, Page, PageLimits, PageMark, Unloaded
 from oarlock.broker.versions import newer
 
 LOCK_MAX_MS = 60_000
@@ -110,6 +110,12 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
     if mark == to_rv:
         state.watermark_at[resource] = now
     return Ingested("OK", to_rv, added, skipped, told)
+
+
+def compare(state: EpochState, resource: str, gen: str, versions: Sequence[tuple[str, str]]) -> Compared:
+    read, objects = generation(state, resource), state.objects.get((resource, gen), {})
+    same = sum(each in objects and objects[each].rv == rv for each, rv in versions) if read == gen else 0
+    return Compared(read, state.watermark.get(resource, ""), len(objects), same)
 
 
 def stage(state: EpochState, now: int, resource: str, gen: str, events: Sequence[Event], lock_ms: int) -> bool:

@@ -19,6 +19,7 @@ from oarlock.broker.values import (
     Claim,
     Claimed,
     ClaimLimits,
+    Compared,
     Entry,
     EpochOver,
     Event,
@@ -189,6 +190,16 @@ class MemoryBroker:
     ) -> Ingested:
         done = cache.ingest(*self._enter("ingest"), resource, from_rv, to_rv, events)
         return done if told or not done.woken else done._replace(woken=())
+
+    def compare(self, resource: str, generation: str, versions: Sequence[tuple[str, str]]) -> Compared:
+        state, _ = self._enter("compare")
+        return cache.compare(state, resource, generation, versions)
+
+    def pass_to(self, resource: str, from_rv: str, to_rv: str) -> bool:
+        state, now = self._enter("ingest")
+        if state.watermark.get(resource) != from_rv:
+            return False
+        return cache.ingest(state, now, resource, from_rv, to_rv, []).verdict == "OK"
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         return cache.stage(*self._enter("stage"), resource, generation, events, lock_ms)

@@ -5,7 +5,7 @@
 -- DERIVED unread:resource queue:state queue:stream queue:backlog queue:rounds
 -- DERIVED waiters holders queue:wake changes:resource:generation changes_at:resource:generation pauses
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
--- ARGV[4] "told" where the keys that the events woke are to be told, for traces; else ""
+-- ARGV[4] "told" where the keys that the events woke are to be told, for traces; "exactly" where nothing may have been applied after from; else ""
 -- ARGV[5..] count and pairs name, bytes of what lies apart or text of a class; then six an event:
 --   "set" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
 -- Returns: {"OK", keys added, events skipped, with "told" {queue:key, queued since ms, number of the event, ...}}
@@ -18,7 +18,7 @@ if #ARGV < first - 1 or (#ARGV - first + 1) % 6 ~= 0 then return redis.error_rep
 local watermarks = base .. 'watermark'
 local mark = redis.call('HGET', watermarks, resource)
 if not mark then return {'NEEDLIST'} end
-if newer(from, mark) then return {'GAP', mark} end
+if newer(from, mark) or (ARGV[4] == 'exactly' and from ~= mark) then return {'GAP', mark} end
 local gen, now, added, skipped, logged, recounted, renamed = generation(resource), now_ms(), 0, 0, false, {}, {}
 local objects, classed = objects_key(resource, gen), {}
 local function check_tasks(wakes)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Cached, Change, Event, Ingested, Verdict
+from oarlock.broker.values import Cached, Change, Compared, EpochOver, Event, Ingested, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, Case, claim, claim_one, finish, opened, state_of
 
@@ -245,6 +245,51 @@ def test_the_watermark_is_confirmed_by_empty_batches(case: Case) -> None:
     case.advance(5_000)
     case.ingestor.ingest(PODS, "100", "100", [])
     assert case.state()["watermark_at"][PODS] == str(case.now_ms())
+
+
+# -- a list that is compared -------------------------------------------------------------------------------------------
+
+
+def test_a_part_of_a_list_is_held_against_the_cache(case: Case) -> None:
+    opened(case)
+    case.ingestor.ingest(PODS, "100", "112", [pod("a", 101), pod("b", 109), pod("c", 112)])
+    generation = case.state()["generation"][PODS]
+    versions = [("ns/a", "101"), ("ns/b", "10"), ("ns/c", "113"), ("ns/d", "101")]
+    assert case.ingestor.compare(PODS, generation, versions) == Compared(generation, "112", 3, 1)
+    assert case.ingestor.compare(PODS, generation, ()) == Compared(generation, "112", 3, 0)
+    assert case.ingestor.compare(PODS, "", versions) == Compared(generation, "112", 0, 0), "it is told the generation"
+    assert case.ingestor.compare("nodes", "0", [("a", "1")]) == Compared("0", "", 0, 0), "never listed"
+
+
+def test_a_generation_that_is_read_no_more_is_not_compared_with(case: Case) -> None:
+    opened(case)
+    before = case.state()["generation"][PODS]
+    relisted(case, "g2", 120, pod("a", 101))
+    assert case.ingestor.compare(PODS, before, [("ns/a", "101")])[:2] == ("g2", "120")
+    assert case.ingestor.compare(PODS, before, [("ns/a", "101")]).same == 0
+    assert case.ingestor.compare(PODS, "g2", [("ns/a", "101")]) == Compared("g2", "120", 1, 1)
+
+
+def test_the_watermark_is_passed_on_only_from_where_it_is(case: Case) -> None:
+    """An event in between must not be skipped, though a batch that begins earlier would be taken."""
+    opened(case)
+    assert case.ingestor.pass_to(PODS, "100", "105")
+    case.advance(5_000)
+    assert not case.ingestor.pass_to(PODS, "100", "110")
+    assert not case.ingestor.pass_to(PODS, "106", "110")
+    assert not case.ingestor.pass_to("nodes", "100", "110"), "never listed"
+    assert case.state()["watermark"][PODS] == "105"
+    assert case.ingestor.pass_to(PODS, "105", "110")
+    assert case.state()["watermark"][PODS] == "110"
+    assert case.state()["watermark_at"][PODS] == str(case.now_ms())
+
+
+def test_a_comparison_of_an_epoch_that_is_over(case: Case) -> None:
+    opened(case)
+    earlier = case.ingestor
+    case.bootstrap()
+    with pytest.raises(EpochOver):
+        earlier.compare(PODS, "0", [("ns/a", "101")])
 
 
 # -- staged lists ------------------------------------------------------------------------------------------------------

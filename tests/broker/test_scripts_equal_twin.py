@@ -548,6 +548,21 @@ class Twins(RuleBasedStateMachine):
         batch = [self.event(resource, each) for each in raw]
         self.both(lambda broker: broker.ingest(resource, str(first), str(first + length), batch, told=told))
 
+    @rule(resource=resources, start=offsets, length=st.integers(0, 6))
+    def pass_to(self, resource: str, start: int, length: int) -> None:
+        first = self.mark(resource) + min(start, 1)
+        self.both(lambda broker: broker.pass_to(resource, str(first), str(first + length)))
+
+    @rule(resource=resources, offset=offsets, read=st.booleans())
+    def compare(self, resource: str, offset: int, read: bool) -> None:
+        state = self.memory.store.state
+        generation = state.generation.get(resource, "0") if read else "other"
+        known = state.objects.get((resource, generation), {})
+        versions = [
+            (each, str(int(known[each].rv) + min(offset, 1)) if each in known else "7") for each in (*known, "x/y")
+        ]
+        self.both(lambda broker: broker.compare(resource, generation, versions))
+
     @rule(resource=resources, raw=events, mine=st.booleans(), lock_ms=st.sampled_from((1_000, 30_000)))
     def stage(self, resource: str, raw: list[tuple[Any, ...]], mine: bool, lock_ms: int) -> None:
         """Each id once a list, as a list is."""

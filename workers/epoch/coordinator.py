@@ -86,12 +86,15 @@ class EpochCoordinator:
         return "bootstrapper" if self.bootstrap is not None else "away" if self.broker is None else "member"
 
     def wants_lists(self, now_ms: int) -> bool:
-        """Whether the drain is over and this process has to list every resource now."""
+        """Whether the drain is over, and this process has to make sure of every resource now."""
         return self.bootstrap is not None and self.bootstrap.wants_lists(now_ms)
 
-    def may_list(self, now_ms: int) -> bool:
-        """Whether a list may be committed now. During a drain it might miss a write that has not landed yet."""
-        return self.phase == OPEN or (self.bootstrap is not None and self.bootstrap.drained(now_ms))
+    @property
+    def may_list(self) -> bool:
+        """Whether a list may be committed now. Of a drain the bootstrapper makes use: a write that has not landed by
+        then is looked for once the drain is over (``wants_lists``).
+        """
+        return self.phase == OPEN or self.bootstrap is not None
 
     def lists_committed(self, resources: Sequence[str]) -> None:
         """All lists have been committed: the epoch may be opened."""

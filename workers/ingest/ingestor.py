@@ -159,8 +159,7 @@ class Ingestor:
             return 0
         if self._owners.in_doubt:
             self._owners.settle(broker)
-        may_list = coordinator.may_list(now_ms)
-        due_ms = min([due_ms, *[reflector.step(now_ms, may_list) for reflector in self._reflectors]])
+        due_ms = min([due_ms, *[each.step(now_ms, coordinator.may_list) for each in self._reflectors]])
         if self._owners.in_doubt:
             due_ms = 0
         if self._guard is not None:
@@ -198,12 +197,14 @@ class Ingestor:
         self._anew = self._anew and broker is None
 
     def _list_for_opening(self) -> bool:
-        """Have all resources listed, as the drain is over and no earlier write can land. Returns whether all are."""
+        """Have all that the API has by now in the cache, as the drain is over and no earlier write can land. Returns
+        whether it is.
+        """
         coordinator = self._coordinator
         if self._listing_for != coordinator.epoch:
             self._listing_for = coordinator.epoch
             for reflector in self._reflectors:
-                reflector.relist()
+                reflector.verify()
         if not all(reflector.listed for reflector in self._reflectors):
             return False
         coordinator.lists_committed([reflector.name for reflector in self._reflectors])

@@ -25,6 +25,7 @@ from oarlock.workers.ingest.projection import OutOfOrder, Projector
 from oarlock.workers.ingest.relist import ApiWentBack, Beside, Listed, Relist, Unlisted, at_once
 from oarlock.workers.ingest.standby import LOOK_MS, Standby
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
+from oarlock.workers.ingest.verification import Verdict, Verification
 from oarlock.workers.process.log_line import line
 from oarlock.workers.signing.refusals import decoded
 from oarlock.workers.tracing.tracer import Tracer
@@ -93,8 +94,9 @@ class Reflector:
         self._distrusted_ms = -RELIST_REFUSED_MS
         self._complained = ("", "")
         self.state = ReflectorState.AWAY
+        self._verification: Verification | None = None
         self.listed = False
-        """Whether a list asked for by ``relist`` has been committed."""
+        """Whether the cache holds what the API had when ``relist`` or ``verify`` was called."""
         self.absent = False
         """Whether the last list said that the server has no such kind."""
         self.lists = 0
@@ -118,13 +120,24 @@ class Reflector:
         self.applier.start("")
         self._due_ms = self._check_ms = self._failures = 0
         self._must_list, self._expired = False, ""
+        self._end_verification()
         self._broker, self.state = None, ReflectorState.AWAY
 
     def relist(self) -> None:
         """Read a new list and commit it, whatever the cache holds."""
         self._drop_streams()
+        self._end_verification()
         self.listed, self._must_list, self.state = False, True, ReflectorState.SEEKING
         self._due_ms = 0
+
+    def verify(self) -> None:
+        """Have the cache hold all that the API has by now: compare, where it was listed before, else list."""
+        if self._broker is None or self.state in (ReflectorState.SEEKING, ReflectorState.PROBING):
+            self.relist()
+            return
+        self._end_verification()
+        self.listed, self._due_ms = False, 0
+        self._verification = Verification(self.resource, self._broker, lambda: self.lister_watcher.pages(PAGE_LIMIT))
 
     def distrust(self, now_ms: int) -> None:
         """The cache was tampered with: read a list and write the cache anew."""
@@ -154,9 +167,10 @@ class Reflector:
             case ReflectorState.PROBING:
                 return self._look_at_probe(self._broker, now_ms)
             case ReflectorState.STANDBY:
-                return self._stand_by(self._broker, now_ms)
+                due_ms = self._stand_by(self._broker, now_ms)
             case _:
-                return self._watch(self._broker, now_ms)
+                due_ms = self._watch(self._broker, now_ms)
+        return due_ms if self._verification is None else min(due_ms, self._verify(self._verification, now_ms))
 
     def _drop_streams(self) -> None:
         for each in (self._stream, self._probe, self._relist):
@@ -181,6 +195,11 @@ class Reflector:
         self._complained = event, why
         log.log(level, line(event, resource=self.name, why=why))
 
+    def _end_verification(self) -> None:
+        if self._verification is not None:
+            self._verification.close()
+        self._verification = None
+
     # -- where to start --------------------------------------------------------------------------------------------
 
     def _seek(self, broker: Broker, now_ms: int, may_list: bool) -> int:
@@ -190,6 +209,7 @@ class Reflector:
             return 0
         if not may_list:
             return self._wait(now_ms, ASK_AGAIN_MS)
+        self._end_verification()  # the list will do
         pages = self.lister_watcher.pages(PAGE_LIMIT)
         self._relist = Relist(self.projector, broker, pages, self._nonce, mark or "", self._beside)
         self.state = ReflectorState.LISTING
@@ -227,7 +247,9 @@ class Reflector:
         match outcome:
             case Listed(rv):
                 log.info(line("listed", resource=self.name, objects=self._relist.objects, rv=rv))
-                self.listed, self.absent, self.lists = True, self._relist.absent, self.lists + 1
+                # A list that began before ``verify`` was called may lack what has come since.
+                self.listed = self._verification is None
+                self.absent, self.lists = self._relist.absent, self.lists + 1
                 self._watch_from(broker, rv)
                 if self.absent:
                     self._complain("no such kind", "its objects count as gone; it is asked for again and again")
@@ -307,6 +329,18 @@ class Reflector:
         else:
             self.applier.start(mark)
             return self._wait(now_ms, LOOK_MS)
+        return 0
+
+    def _verify(self, verification: Verification, now_ms: int) -> int:
+        verdict, due_ms = verification.step(now_ms)
+        if verdict is None:
+            return due_ms
+        self._end_verification()
+        if verdict is Verdict.HOLDS:
+            self.listed = True
+        else:
+            log.warning(line("unproven", resource=self.name, mend="it is listed anew"))
+            self.relist()
         return 0
 
     # -- after a watch ---------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from oarlock.broker.values import (
     Claim,
     Claimed,
     ClaimLimits,
+    Compared,
     Entry,
     Event,
     Finish,
@@ -62,6 +63,14 @@ class SigningBroker:
     ) -> Ingested:
         """As the broker's."""
         return self._inner.ingest(resource, from_rv, to_rv, self._signed(resource, events), told=told)
+
+    def compare(self, resource: str, generation: str, versions: Sequence[tuple[str, str]]) -> Compared:
+        """As the broker's: it hands nothing out."""
+        return self._inner.compare(resource, generation, versions)
+
+    def pass_to(self, resource: str, from_rv: str, to_rv: str) -> bool:
+        """As the broker's."""
+        return self._inner.pass_to(resource, from_rv, to_rv)
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """As the broker's."""

@@ -9,7 +9,7 @@ from typing import Any
 import redis
 
 from oarlock.broker import epoch, keys
-from oarlock.broker.connection.client import RunGuard
+from oarlock.broker.connection.client import RunGuard, _Client
 from oarlock.broker.epoch import Seen
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
@@ -40,7 +40,7 @@ class Killed(BaseException):
     """SIGKILL at this point."""
 
 
-class FaultyClient(redis.Redis):
+class FaultyClient(_Client):
     """Kills its process, or loses the connection, at a chosen command: ``fault`` is asked before and after each."""
 
     fault: Callable[[bool], None] | None = None
@@ -52,6 +52,14 @@ class FaultyClient(redis.Redis):
         if self.fault is not None:
             self.fault(True)
         return reply
+
+    def in_one_go(self, calls: Any) -> list[Any]:
+        if self.fault is not None:
+            self.fault(False)
+        answers = super().in_one_go(calls)
+        if self.fault is not None:
+            self.fault(True)
+        return answers
 
 
 class Server:
@@ -71,7 +79,7 @@ class Server:
         self.admin.set(CLOCK_KEY, now_ms)
 
     def client(self) -> FaultyClient:
-        return FaultyClient.from_url(self.url, protocol=2)
+        return FaultyClient(redis.ConnectionPool.from_url(self.url, protocol=2))
 
     def cache(self, number: int, resource: str) -> dict[str, tuple[str, bytes]]:
         """Key -> (resourceVersion, blob) as it is read now."""
