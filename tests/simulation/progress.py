@@ -8,10 +8,11 @@ from oarlock.controllers.pods.slots import slots_of
 from tests.simulation.refusals import Refusals
 from tests.simulation.world import World
 
-STAGES = {"as it is": 150_000, "scaled to 0": 20_000, "scaled up": 150_000, "scaled down": 20_000}
+STAGES = {"as it is": 300_000, "scaled to 0": 20_000, "scaled up": 300_000, "scaled down": 20_000}
 """What is asked of the owners one after the other, and how soon it must have been done, in ms.
 
-More pods than names that are refused take until these are passed over: their last send, D and a look.
+More pods than names that are refused take until these are passed over: their last send, D and a look, half a minute. An
+owner may meet several such names one after the other, as some faults end and others begin.
 """
 OBSERVED_MS = 150_000
 """How soon a status must have observed it: not before it is certain that no create of more pods may still land."""
