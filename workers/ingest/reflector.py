@@ -337,6 +337,7 @@ class Reflector:
             return due_ms
         self._end_verification()
         if verdict is Verdict.HOLDS:
+            log.info(line("verified", resource=self.name, position=self.position))
             self.listed = True
         else:
             log.warning(line("unproven", resource=self.name, mend="it is listed anew"))
