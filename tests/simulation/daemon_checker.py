@@ -153,7 +153,8 @@ class DaemonChecker(ProtocolChecker):
         if isinstance(obj, ControllerRevision):
             self._revision_deleted(obj, ref.uid, self.world.landing.since("pods"))
             return
-        self.rests.deleted(obj)
+        if ("delete", write.target, write.uid) in self.names:  # else its rest is lost with an epoch
+            self.rests.deleted(obj)
         if self.rolls and ref.uid in self.sets:
             watched, seen = self.sets[ref.uid], self.world.landing.since("nodes", "daemonsets")
             if obj.target_node not in watched.misfits and watched.unfit.get(obj.target_node, -1) < seen:

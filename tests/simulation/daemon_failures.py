@@ -78,7 +78,9 @@ class Failures:
 class Rests:
     """The name of a failed pod that we deleted is not borne again at once, within an epoch.
 
-    Of creates only those count whose turn was begun after the delete: an earlier one may land whenever it likes.
+    Of deletes only those count that this epoch announced: one of an earlier epoch may land in it, but what makes the
+    name rest was announced with it, and is lost. Of creates only those count whose turn was begun after the delete: an
+    earlier one may land whenever it likes.
     """
 
     def __init__(self, world: DaemonWorld) -> None:
@@ -87,7 +89,7 @@ class Rests:
         self._gone: dict[str, tuple[int, int]] = {}
 
     def deleted(self, pod: Pod) -> None:
-        """A pod is being deleted by us."""
+        """A pod is being deleted by us, as was announced in this epoch."""
         if pod.phase == "Failed" and not pod.deleting_ms:
             self._deleted[pod.uid] = self._world.clock_ms()
 
