@@ -174,6 +174,8 @@ class _Known:
     def told(self) -> OpenWrites:
         """What the decision is to know. The key comes back for what time alone changes."""
         now_ms, outcome = self._claim.now_ms, self._outcome
+        if not self._read:
+            outcome.read_again()
         for name, until_ms in list(self._passed.items()):
             if now_ms < until_ms <= now_ms + PASSED_MS:
                 outcome.again_in(until_ms - now_ms)

@@ -129,6 +129,7 @@ def _wait_for(look: Answer, outcome: TurnOutcome) -> None:
     """The cache has to come to what a look showed. What has gone has no version to wait for."""
     if look.ok:
         outcome.cache_must_pass(RESOURCE, look.resource_version)
+        outcome.read_again()
     else:
         outcome.retry = True
 

@@ -14,6 +14,8 @@ from oarlock.workers.turn.turn_note import TurnNote
 
 SAID_MAX = 300
 """Characters kept of an answer."""
+READ_AGAIN_MS = 1_000
+"""Until a turn that waits for the cache comes again, if nothing wakes it before."""
 PASSED_MAX = 8
 """Names of an owner that are passed over at the same time."""
 REFUSED_MS = 30_000
@@ -61,6 +63,12 @@ class TurnOutcome:
     def due_in(self, delay_ms: int) -> None:
         """As ``again_in``, but at that moment even if the turn is to be retried later."""
         self.due_ms = delay_ms if self.due_ms is None else min(self.due_ms, delay_ms)
+
+    def read_again(self) -> None:
+        """Nothing is decided until the cache has come further. That wakes the key; but it may happen while the turn
+        runs, by an event that wakes others only, such as one of a pod that was let go. So the key comes back by itself.
+        """
+        self.again_in(READ_AGAIN_MS)
 
     def failed(self, error: str) -> None:
         """Creating or deleting failed: the turn is retried, the status says why."""

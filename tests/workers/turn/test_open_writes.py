@@ -243,7 +243,10 @@ def test_a_cache_that_is_behind_answers_nothing() -> None:
         pytest.param("reserved 5, over", "404", "ok: drop create 5; drop reserved 5", id="reserved only"),
         pytest.param("reserved 5, over", "ours@9", "ok: drop create 5; drop reserved 5", id="borne, and read"),
         pytest.param(
-            "create 5, over", "ours@20", "ok: drop create 5; drop reserved 5; need pods 20", id="borne, not read yet"
+            "create 5, over",
+            "ours@20",
+            "ok in 1000 ms: drop create 5; drop reserved 5; need pods 20",
+            id="borne, not read yet",
         ),
         pytest.param("create 5, over", "lost", "retry", id="not told"),
         pytest.param("create 5, over", "500", "retry", id="told nothing"),
@@ -254,10 +257,14 @@ def test_a_cache_that_is_behind_answers_nothing() -> None:
             "ok: drop create 5; drop reserved 5; passed 5 for 300000 ms",
             id="sent as often as may be: others are taken for five minutes",
         ),
-        pytest.param("delete 0@7, over", "404", "ok: answered 0@7", id="a delete: gone"),
-        pytest.param("delete 0@7, over", "another@20", "ok: answered 0@7", id="a delete: the name is another's"),
+        pytest.param("delete 0@7, over", "404", "ok in 1000 ms: answered 0@7", id="a delete: gone"),
+        pytest.param(
+            "delete 0@7, over", "another@20", "ok in 1000 ms: answered 0@7", id="a delete: the name is another's"
+        ),
         pytest.param("delete 0@7, over", "ours@7", "ok: drop delete 0", id="a delete: nothing happened"),
-        pytest.param("delete 0@7, over", "ours@20", "ok: drop delete 0; need pods 20", id="a delete: the pod changed"),
+        pytest.param(
+            "delete 0@7, over", "ours@20", "ok in 1000 ms: drop delete 0; need pods 20", id="a delete: the pod changed"
+        ),
         pytest.param("delete 0@7, over", "lost", "retry", id="a delete: not told"),
     ],
 )
