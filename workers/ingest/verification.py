@@ -47,7 +47,8 @@ _OBJECT = msgspec.json.Decoder(_Object)
 
 
 class Verification:
-    """Of one resource, from the time it is made on. Driven by steps, as a list is; a step that raised is repeated.
+    """Of one resource, from the time it is made on. Driven by steps, as a list is. A step that raised is repeated;
+    where it may have moved the watermark, nothing is proved any more.
 
     ``pages``: begins a consistent list.
     """
@@ -109,14 +110,12 @@ class Verification:
         if still and found.same == len(versions):
             if not page.last:
                 return None, 0
-            if found.objects == self._objects and self._pass_on(first.watermark):
+            complete = found.objects == self._objects
+            if complete and self._broker.pass_to(self._resource.resource, first.watermark, self._rv):
                 return Verdict.HOLDS, 0
         self.close()
         self._until_ms = now_ms + ARRIVE_MS
         return None, 0
-
-    def _pass_on(self, mark: str) -> bool:
-        return self._broker.pass_to(self._resource.resource, mark, self._rv)
 
     def _await_events(self, now_ms: int) -> tuple[Verdict | None, int]:
         """The list shows what the cache does not have, or the cache has changed: its watch will tell of the rest."""
