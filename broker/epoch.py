@@ -2,7 +2,7 @@
 
 ``current`` reads it; ``bootstrap`` begins a new one. A caller may do so only after it won the compare-and-swap on the
 fleet's Lease in the Kubernetes API (``workers.epoch.coordinator``). This module does what happens in Redis: first the
-new number and the phase DRAIN, then the scripts of the new epoch, then the old keys, lazily.
+scripts of the new epoch, then its number and the phase DRAIN, then the old keys, lazily.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def bootstrap(client: redis.Redis, number: int, shard: str = "0", clock: str = s
     Raises EpochOver where a later one was begun meanwhile: a bootstrapper that slept must not bring an old number back.
     """
     base = keys.base(number, shard)
+    _load_scripts(client, number, clock)  # until the number is there they answer STALE; who sees it finds them
     with client.pipeline(transaction=True) as pipe:
         pipe.watch(keys.epoch(shard))  # type: ignore[no-untyped-call]
         begun = _number(pipe, shard)
@@ -74,6 +75,10 @@ def bootstrap(client: redis.Redis, number: int, shard: str = "0", clock: str = s
             pipe.execute()
         except WatchError:
             raise EpochOver(f"another epoch was begun while epoch {number} was to be") from None
+    _load_scripts(client, number, clock)  # once more: it may be another server since
+
+
+def _load_scripts(client: redis.Redis, number: int, clock: str) -> None:
     for name in script_texts.NAMES:
         client.script_load(script_texts.stamped(name, number, clock))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import redis
+from redis.client import Pipeline
 from redis.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -106,6 +107,26 @@ def test_no_step_loads_a_script(real: RedisCase) -> None:
     broker = real.worker
     assert isinstance(broker, RedisBroker)
     assert real.admin.info("memory")["number_of_cached_scripts"] == 0
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("lost", [False, True])
+def test_who_sees_the_number_finds_the_scripts(real: RedisCase, monkeypatch: pytest.MonkeyPatch, lost: bool) -> None:
+    """Also where the server loses them while the epoch begins."""
+    ingestor, worker = real.clients["ingestor"], RedisBroker(real.clients["worker"], real.epoch + 1)
+    execute, met = Pipeline.execute, []
+
+    def executed(pipe: Pipeline) -> list[object]:
+        answers: list[object] = execute(pipe)
+        met.append(worker.reclaim())
+        if lost:
+            real.admin.script_flush()
+        return answers
+
+    monkeypatch.setattr(Pipeline, "execute", executed)
+    epoch.bootstrap(ingestor, real.epoch + 1)
+    assert met == [[]]
+    assert worker.reclaim() == []
 
 
 @pytest.mark.real
