@@ -135,10 +135,11 @@ class KeyWorker(RqShell):
         """Claim a batch, or wait for one. None: in burst mode (no ``timeout``) or after ``max_idle_time`` seconds."""
         burst, idle_since_ms = timeout is None, self._clock.mono_ms()
         shown = WorkerStatus.BUSY if self._state == WorkerStatus.BUSY else WorkerStatus.IDLE
-        self._state = WorkerStatus.IDLE
+        self._state, woken = WorkerStatus.IDLE, False
         while not self._stop_requested:
-            self._look_around(shown)
-            self.check_for_suspension(burst)
+            if not woken:  # else a key is there: it comes first
+                self._look_around(shown)
+                self.check_for_suspension(burst)
             reply = self._claim()
             if isinstance(reply, Batch):
                 return reply, self._queue_of[reply.queue]
@@ -151,7 +152,7 @@ class KeyWorker(RqShell):
             if (burst and reply is Idle.EMPTY) or (max_idle_time is not None and idle_ms >= max_idle_time * 1_000):
                 return None
             if not self._stop_requested:
-                self._wait(reply)
+                woken = self._wait(reply) and not woken
         raise StopRequested
 
     def _look_around(self, shown: str) -> None:
@@ -182,16 +183,17 @@ class KeyWorker(RqShell):
             self._counts.claimed(reply)
         return reply
 
-    def _wait(self, why: Idle) -> None:
+    def _wait(self, why: Idle) -> bool:
+        """Whether a token ended it."""
         try:
             if why in (Idle.EMPTY, Idle.LIMITED):
-                self._engine.wait(WAIT_S if why is Idle.EMPTY else LIMITED_S)
-            else:
-                time.sleep(DRAIN_PAUSE_S)
+                return self._engine.wait(WAIT_S if why is Idle.EMPTY else LIMITED_S)
+            time.sleep(DRAIN_PAUSE_S)
         except EpochOver as over:
             self._leave(ExitCode.EPOCH_OVER, over)
         except (BrokerUnreachable, RedisError):
             time.sleep(DRAIN_PAUSE_S)  # we hold no key: the next claim decides
+        return False
 
     # -- the execution --------------------------------------------------------------------------------------------
 

@@ -231,6 +231,25 @@ def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker]) -
     assert engine.together == 100 - 2
 
 
+@pytest.mark.parametrize(
+    ("woken", "expected"), [(True, "look CW CW look CW CW look C"), (False, "look CW look CW look CW look CW look C")]
+)
+def test_a_key_that_ends_a_wait_is_claimed_first(
+    run: Callable[..., KeyWorker], monkeypatch: pytest.MonkeyPatch, woken: bool, expected: str
+) -> None:
+    """Before the exchange with RQ, which half of the time would be due. Not again, where there was none for us."""
+    engine, told = ScriptedEngine([Idle.LIMITED] * 4, {}), []
+
+    def wait(timeout_s: float) -> bool:
+        told.append("CW")
+        return woken
+
+    monkeypatch.setattr(engine, "wait", wait)
+    monkeypatch.setattr(KeyWorker, "_look_around", lambda worker, shown: told.append("look"))
+    run(engine)
+    assert " ".join([*told, "C"]) == expected
+
+
 def test_before_further_keys_a_failure_is_told(run: Callable[..., KeyWorker]) -> None:
     """To tell RQ of many may take long, and keys must not wait for that under a lock."""
     engine = ScriptedEngine([full(), batch_of("a/9")], {"a/3": raising(ValueError("bug"))})
