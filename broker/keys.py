@@ -231,5 +231,8 @@ class Keys:
     def index(self, resource: str, generation: str, entry: str) -> str:
         return f"{self.base}index:{resource}:{generation}:{entry}"
 
+    def changes_at(self, resource: str, generation: str) -> str:
+        return f"{self.base}changes_at:{resource}:{generation}"
+
     def summary(self, resource: str, generation: str, entry: str) -> str:
         return f"{self.base}summary:{resource}:{generation}:{entry}"

@@ -128,6 +128,13 @@ class RedisBroker(ScriptRunner):
         except BrokerBusy as error:
             raise BrokerUnreachable(str(error)) from None  # the keys are taken all the same
 
+    def local_cache(self, resource: str) -> Delta:
+        """Every object of a resource that its readers keep in memory, as a claim that knows of none brings them: for a
+        worker that has nothing to do yet. No script reads them. A resource that was never listed has no version.
+        """
+        with self._reading("local_cache"):
+            return loading.local_cache(resource, self.keys, self.epoch, partial(self._ask_all, "local_cache"))
+
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """Announce writes. [] where they were entered, and the lease starts anew. Else the names that cached objects
         have already, and nothing was entered. Raises ClaimLost where the nonce is not the current one.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from oarlock.broker.memory import changes, summary
 from oarlock.broker.memory.state import EpochState, Job, Part, Stored, split
 from oarlock.broker.steps.loading import with_children
-from oarlock.broker.values import Batch, Cached, Compared, Event, Ingested, Page, PageLimits, PageMark, Unloaded
+from oarlock.broker.values import Batch, Cached, Compared, Delta, Event, Ingested, Page, PageLimits, PageMark, Unloaded
 from oarlock.broker.versions import newer
 
 LOCK_MAX_MS = 60_000
@@ -200,6 +201,11 @@ def load(state: EpochState, batch: Batch) -> Batch:
     if read:
         batch = replace(batch, local_caches={**batch.local_caches, **read})
     return with_children(batch, [_loaded(state, each) for claim in batch.claims for each in claim.unloaded])
+
+
+def local_cache(state: EpochState, resource: str) -> Delta:
+    """All mirrored objects of a resource."""
+    return changes.since(state, resource, generation(state, resource), "", math.inf)
 
 
 def _loaded(state: EpochState, unloaded: Unloaded) -> list[Cached]:

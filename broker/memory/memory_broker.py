@@ -20,6 +20,7 @@ from oarlock.broker.values import (
     Claimed,
     ClaimLimits,
     Compared,
+    Delta,
     Entry,
     EpochOver,
     Event,
@@ -110,6 +111,9 @@ class MemoryBroker:
 
     def load(self, batch: Batch) -> Batch:
         return cache.load(self._enter("load")[0], batch)
+
+    def local_cache(self, resource: str) -> Delta:
+        return cache.local_cache(self._enter("local_cache")[0], resource)
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         return announce.announce(*self._enter("announce"), claim, owner_uid, entries, lease_ms)

@@ -86,6 +86,21 @@ def load_mirrors(
     return replace(batch, local_caches={**batch.local_caches, **read})
 
 
+def local_cache(
+    resource: str, keys: Keys, epoch: int, ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]]
+) -> Delta:
+    """All mirrored objects of a resource; nothing is known of one that was never listed. Raises what ``load`` does.
+
+    The version is read first: what changes meanwhile comes again with the next claim.
+    """
+    listed, gen = ask_all([("HGET", keys.of("watermark"), resource), ("HGET", keys.of("generation"), resource)])
+    if listed is None:
+        return Delta("")
+    generation = (gen or b"0").decode()
+    (seq,) = ask_all([("HGET", keys.changes_at(resource, generation), "seq")])
+    return _mirror(resource, f"{generation}:{(seq or b'0').decode()}", keys, epoch, ask_all)
+
+
 def _mirror(
     resource: str,
     version: str,

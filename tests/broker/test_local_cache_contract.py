@@ -358,13 +358,15 @@ def test_a_list_before_it_is_loaded_leaves_it_unknown(case: Case) -> None:
     assert case.worker.load(found).local_caches[NODES] == Delta("")
 
 
-def between(case: RedisCase, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
-    """Let something happen once the ids have been read, before the objects are."""
+def between(
+    case: RedisCase, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object], after: str = "HKEYS"
+) -> None:
+    """Let something happen once the ids have been read, before the objects are; or ``after`` another command."""
     asked = script_runner.in_one_go
 
     def ask(client: redis.Redis, commands: Sequence[Any]) -> list[Any]:
         answers = asked(client, commands)
-        if commands[0][0] == "HKEYS":
+        if commands[0][0] == after:
             happens()
         return answers
 
@@ -393,3 +395,63 @@ def test_an_epoch_that_ends_while_it_is_read_is_over(real: RedisCase, monkeypatc
     between(real, monkeypatch, lambda: real.admin.delete(keys.epoch()))
     with pytest.raises(EpochOver):
         real.worker.load(found)
+
+
+# -- ahead of a claim --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 3, MANY])
+def test_what_is_read_ahead_is_what_a_claim_would_bring(case: Case, count: int) -> None:
+    names = many(case, count)
+    if names:
+        ingest(case, node(names[0], 101, b"v2"), node("other", 102, b"v1", "all"))
+    ahead = case.worker.local_cache(NODES)
+    assert ahead._replace(changed=sorted(ahead.changed), gone=list(ahead.gone)) == since(case, "")
+    assert since(case, ahead.version) == Delta(ahead.version, False, [], [])
+
+
+def test_nothing_is_read_ahead_of_a_first_list(case: Case) -> None:
+    opened(case)
+    assert case.worker.local_cache(NODES) == Delta("")
+    assert case.ingestor.stage(NODES, "g1", [node("a", 50)])
+    assert case.worker.local_cache(NODES) == Delta("")
+    listed(case, "g1", 100, node("a", 50))
+    assert blobs(case.worker.local_cache(NODES)) == {"a": b"v1"}
+
+
+def test_an_epoch_that_is_over_reads_nothing_ahead(case: Case) -> None:
+    begun(case, "a")
+    old = case.worker
+    case.bootstrap()
+    with pytest.raises(EpochOver):
+        old.local_cache(NODES)
+
+
+@pytest.mark.parametrize("after", ["HGET", "HKEYS"])
+def test_what_changes_while_it_is_read_ahead_comes_again(
+    real: RedisCase, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    """Its version is older than what was read."""
+    begun(real, "a", "b", "c")
+    happened: list[str] = []
+
+    def happens() -> None:
+        if not happened:
+            happened.append(after)
+            ingest(real, node("a", 101, b"v2"), node("b", 102, None), node("d", 103))
+
+    between(real, monkeypatch, happens, after)
+    ahead = real.worker.local_cache(NODES)
+    held = blobs(ahead)
+    assert (held["a"], "b" in held) == (b"v2", False)
+    monkeypatch.undo()
+    again = since(real, ahead.version)
+    assert not again.full
+    held = {name: blob for name, blob in (held | blobs(again)).items() if name not in again.gone}
+    assert held == {"a": b"v2", "c": b"v1", "d": b"v1"}
+
+
+def test_a_list_while_it_is_read_ahead_leaves_it_unknown(real: RedisCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(real, "a")
+    between(real, monkeypatch, lambda: listed(real, "g2", 300, node("b", 250)))
+    assert real.worker.local_cache(NODES) == Delta("")

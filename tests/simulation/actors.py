@@ -19,6 +19,7 @@ from oarlock.broker.values import (
     Claim,
     ClaimLimits,
     ClaimLost,
+    Delta,
     EpochOver,
     Event,
     Finish,
@@ -83,6 +84,12 @@ class SteppedBroker:
         self._checker.loaded(batch, loaded)
         give_way()
         return loaded
+
+    def local_cache(self, resource: str) -> Delta:
+        give_way()
+        delta: Delta = self._broker.local_cache(resource)
+        give_way()
+        return delta
 
     def announce(self, claim: Any, *args: Any, **kwargs: Any) -> Any:
         give_way()

@@ -19,6 +19,7 @@ from oarlock.broker.values import (
     Claimed,
     ClaimLimits,
     Compared,
+    Delta,
     Entry,
     Event,
     Finish,
@@ -127,6 +128,15 @@ class SigningBroker:
             again = self._refusal(spec, after) if before.unloaded and not before.refusal else after.refusal
             claims.append(after._replace(refusal=refusal or again))
         return replace(loaded, claims=claims)
+
+    def local_cache(self, resource: str) -> Delta:
+        """As the broker's. Nothing is known of one with a refused object."""
+        delta = self._inner.local_cache(resource)
+        fault = self.check.fault_of_delta(resource, delta)
+        if not fault:
+            return delta
+        self._refuse(resource, "local cache", fault)
+        return Delta("")
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """As the broker's; where it raises ObjectRefused, nothing was announced."""

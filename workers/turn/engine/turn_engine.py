@@ -264,7 +264,12 @@ class TurnEngine(ABC):
         return self._broker.finish(self._ending(finishes))
 
     def wait(self, timeout_s: float) -> bool:
-        """Sleep until a key may be there."""
+        """Sleep until a key may be there. A local cache that is not known yet is read first, or else a turn that needs
+        it would begin with that.
+        """
+        for name, cache in self._local_caches.items():
+            if not cache.version:
+                cache.apply(self._broker.local_cache(name))
         self._woken_by = self._broker.wait(self.queues, timeout_s)
         return self._woken_by is not None
 
