@@ -25,7 +25,8 @@ from tests.simulation.protocol_checker import ProtocolChecker
 class Watched:
     """One DaemonSet, by UID. ``limits``: of nodes it may do without, since which resourceVersion. ``down``: nodes whose
     available pod we deleted and that have no available one yet. ``unfit``, ``crowded``: the last resourceVersion at
-    which a node should not run its pod, or had several; ``misfits``: nodes that should not run it now.
+    which a node should not run its pod, or had several; ``misfits``: nodes that should not run it now. A node that is
+    gone, of those that were ever ``met``, is one of these.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Watched:
     down: dict[str, str] = field(default_factory=dict)
     unfit: dict[str, int] = field(default_factory=dict)
     misfits: set[str] = field(default_factory=set)
+    met: set[str] = field(default_factory=set)
     crowded: dict[str, int] = field(default_factory=dict)
 
     def limit(self, seen: int) -> int:
@@ -99,7 +101,8 @@ class DaemonChecker(ProtocolChecker):
             watched = self.sets.setdefault(uid, Watched(owner.name))
             fit = {name for name, node in nodes.items() if fits(node.doc, pods)[0]}
             watched.unfit.update(dict.fromkeys(watched.misfits, rv - 1))
-            watched.misfits = {*nodes, *watched.unfit, *watched.down} - fit
+            watched.met.update(nodes)
+            watched.misfits = {*watched.met, *watched.unfit, *watched.down} - fit
             for name in watched.misfits:
                 watched.unfit[name] = rv
                 watched.down.pop(name, None)

@@ -1,4 +1,4 @@
-"""Which names of daemon pods the checker takes to be borne again too soon."""
+"""Which names of daemon pods the checker takes to be borne again too soon, and which nodes to be down."""
 
 from __future__ import annotations
 
@@ -95,3 +95,50 @@ def test_borne_at_once(steps: tuple[str, ...]) -> None:
     rig = Rig()
     rig.play(steps)
     rig.borne(1)
+
+
+class Rolling:
+    """A DaemonSet that may do without one of its pods, all of which are available, on three nodes."""
+
+    def __init__(self) -> None:
+        clock = ManualClock()
+        self._world = DaemonWorld(clock.mono_ms, wall_ms=clock.wall_ms)
+        checker = DaemonChecker(self._world)
+        self._world.on_change, self._world.on_delete = checker.changed, checker.deleted
+        for number in range(3):
+            self._world.put("nodes", docs.node(f"n{number}", f"node-{number}", "blue"))
+        owner = docs.daemonset(
+            "agent", "set-1", docs.template("agent", "a"), docs.strategy(1), min_ready_s=0, limit=10, numbered=False
+        )
+        self._world.put("daemonsets", owner)
+        for number in range(3):
+            pod = docs.pod(f"agent-{number}", f"pod-{number}", "agent", f"n{number}", owner)
+            since = docs.rfc3339(clock.wall_ms())
+            pod["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
+            self._world.put("pods", pod)
+        seen = self._world.rv
+        self._world.landing = View(dict.fromkeys(("pods", "nodes", "daemonsets"), seen), clock.mono_ms())
+
+    def remove_node(self, number: int) -> None:
+        """Whose turns are under way has not heard of it."""
+        self._world.remove("nodes", f"n{number}")
+
+    def delete_pod(self, number: int) -> None:
+        uid = f"pod-{number}"
+        assert self._world.answer_to(Write("delete", "pods", NAMESPACE, f"agent-{number}", uid=uid), "").code == 200
+
+
+def test_one_too_many_are_down() -> None:
+    rolling = Rolling()
+    rolling.delete_pod(0)
+    with pytest.raises(Violation, match="D2: agent is down on"):
+        rolling.delete_pod(1)
+
+
+def test_a_node_that_has_gone_is_none_to_do_without() -> None:
+    rolling = Rolling()
+    rolling.remove_node(0)
+    rolling.delete_pod(0)
+    rolling.delete_pod(1)
+    with pytest.raises(Violation, match="D2: agent is down on"):
+        rolling.delete_pod(2)
