@@ -1,12 +1,13 @@
 """What every broker does: ``RedisBroker``; ``MemoryBroker``, its in-memory twin; and the signing broker around either.
 
-Every method is one atomic step, ``finish_and_claim`` two. Each may raise EpochOver or BrokerUnreachable, and those that
-store more may raise BrokerFull. ``RedisBroker`` says what each is for; one suite of tests runs over it and the twin.
+Every method is one atomic step; ``finish_and_claim`` is two, ``send_stage`` one a part. Each may raise EpochOver or
+BrokerUnreachable, and those that store more may raise BrokerFull. ``RedisBroker`` says what each is for; one suite of
+tests runs over it and the twin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from oarlock.broker.budget import BudgetLimits, Lent, Report
@@ -71,6 +72,9 @@ class Broker(Protocol):
     def compare(self, resource: str, generation: str, versions: Sequence[tuple[str, str]]) -> Compared: ...
     def pass_to(self, resource: str, from_rv: str, to_rv: str) -> bool: ...
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool: ...
+    def send_stage(
+        self, resource: str, generation: str, parts: Sequence[Sequence[Event]], *, lock_ms: int = 30_000
+    ) -> Callable[[], bool]: ...
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested: ...
     def republish(self, chunk: int = 500) -> int: ...
     def report(self, ingestor: str, text: str) -> None: ...

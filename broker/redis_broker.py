@@ -281,10 +281,16 @@ class RedisBroker(ScriptRunner):
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """Stage a part of a list. False: another ingestor is staging this resource."""
-        flat = _apart(events)
-        for event in events:
-            flat += _object(event)
-        return bool(self._run("stage", resource, generation, lock_ms, *flat)[0] == b"OK")
+        return bool(self._run("stage", *_stage_args(resource, generation, lock_ms, events))[0] == b"OK")
+
+    def send_stage(
+        self, resource: str, generation: str, parts: Sequence[Sequence[Event]], *, lock_ms: int = 30_000
+    ) -> Callable[[], bool]:
+        """``stage``, of several parts, and what waits for their answers: whether all of them are staged. It has to be
+        called once. Meanwhile the caller may do other things.
+        """
+        answers = self._send([("stage", _stage_args(resource, generation, lock_ms, events)) for events in parts])
+        return lambda: all(reply[0] == b"OK" for reply in answers())
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
         """Make the staged generation the cache. "OK", "OLD" (watch from ``watermark``) or "BUSY"."""
@@ -342,6 +348,13 @@ class RedisBroker(ScriptRunner):
         if mark is not None and not mark.isdigit():
             raise self._damaged("watermark", "it is no resourceVersion")
         return mark.decode() if mark is not None else None
+
+
+def _stage_args(resource: str, generation: str, lock_ms: int, events: Sequence[Event]) -> list[str | int | bytes]:
+    flat = _apart(events)
+    for event in events:
+        flat += _object(event)
+    return [resource, generation, lock_ms, *flat]
 
 
 def _claim_args(holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> tuple[str | int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import redis
@@ -34,7 +34,7 @@ from oarlock.broker.connection.server_connection import (
 )
 from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
-__all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "connect_like", "in_one_go", "pool_of"]
+__all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "connect_like", "in_one_go", "pool_of", "send"]
 
 
 def connect(
@@ -86,6 +86,12 @@ def in_one_go(client: redis.Redis, calls: Sequence[tuple[Any, ...]]) -> list[Any
     """Several commands in one round trip, each sent once. For each its answer, or the error in its place."""
     assert isinstance(client, _Client), "a broker's client is made by connect()"
     return client.in_one_go(calls)
+
+
+def send(client: redis.Redis, calls: Sequence[tuple[Any, ...]]) -> Callable[[], list[Any]]:
+    """As ``in_one_go``, but what comes back waits for the answers. It has to be called, and once."""
+    assert isinstance(client, _Client), "a broker's client is made by connect()"
+    return client.send(calls)
 
 
 def no_retry() -> Retry:
@@ -172,20 +178,26 @@ class _Client(redis.Redis):
 
     def _exchange(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Send all, then read an answer to each. Where there is none, neither is there any to those after it."""
-        answers: list[Any] = []
         connection = self._ready_connection()
+        _write(connection, calls)
+        return _answers(connection, len(calls))
+
+    def send(self, calls: Sequence[tuple[Any, ...]]) -> Callable[[], list[Any]]:
+        """As the function, over a connection of the pool, so that others may call meanwhile."""
+        pool = self.connection_pool
+        connection = pool.get_connection()
+
+        def answers() -> list[Any]:
+            try:
+                return _answers(connection, len(calls))
+            finally:
+                pool.release(connection)
+
         try:
-            connection.send_packed_command((b"".join(map(pack_command, calls)),), check_health=False)
-            while len(answers) < len(calls):
-                try:
-                    answers.append(connection.read_response())
-                except ResponseError as error:
-                    answers.append(error)  # an answer like any other
-        except BaseException as error:
-            connection.disconnect()  # an answer may still come, and the next call must not take it for its own
-            if not answers or not isinstance(error, RedisError):
-                raise
-            answers += [error] * (len(calls) - len(answers))
+            _write(connection, calls)
+        except BaseException:
+            pool.release(connection)
+            raise
         return answers
 
     def _ready_connection(self) -> Any:
@@ -202,3 +214,27 @@ class _Client(redis.Redis):
             self._kept.disconnect()
             self._kept.connect()
         return self._kept
+
+
+def _write(connection: Any, calls: Sequence[tuple[Any, ...]]) -> None:
+    try:
+        connection.send_packed_command((b"".join(map(pack_command, calls)),), check_health=False)
+    except BaseException:
+        connection.disconnect()  # the next call must not take an answer that still comes for its own
+        raise
+
+
+def _answers(connection: Any, count: int) -> list[Any]:
+    answers: list[Any] = []
+    try:
+        while len(answers) < count:
+            try:
+                answers.append(connection.read_response())
+            except ResponseError as error:
+                answers.append(error)  # an answer like any other
+    except BaseException as error:
+        connection.disconnect()  # as above
+        if not answers or not isinstance(error, RedisError):
+            raise
+        answers += [error] * (count - len(answers))
+    return answers

@@ -208,6 +208,12 @@ class MemoryBroker:
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         return cache.stage(*self._enter("stage"), resource, generation, events, lock_ms)
 
+    def send_stage(
+        self, resource: str, generation: str, parts: Sequence[Sequence[Event]], *, lock_ms: int = 30_000
+    ) -> Callable[[], bool]:
+        staged = [self.stage(resource, generation, events, lock_ms=lock_ms) for events in parts]
+        return lambda: all(staged)
+
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
         return cache.commit_list(*self._enter("commit_list"), resource, generation, rv)
 

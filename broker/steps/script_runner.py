@@ -10,7 +10,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker import keys
-from oarlock.broker.connection.client import in_one_go
+from oarlock.broker.connection.client import in_one_go, send
 from oarlock.broker.steps import refusals, script_texts
 from oarlock.broker.values import DataDamaged, EpochOver
 
@@ -44,6 +44,14 @@ class ScriptRunner:
         commands = [self._command(*first), self._command(*second)]
         answer, later = self._sent(first[0], lambda: in_one_go(self._client, commands))
         return self._answer(first[0], answer), lambda: self._answer(second[0], later)
+
+    def _send(self, calls: Sequence[Call]) -> Callable[[], list[list[Any]]]:
+        """Scripts that are sent together, and what waits for their answers: it raises as ``_run`` does, and has to be
+        called once.
+        """
+        name = calls[0][0]
+        later = self._sent(name, lambda: send(self._client, [self._command(*each) for each in calls]))
+        return lambda: [self._answer(name, each) for each in self._sent(name, later)]
 
     def _command(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         return ("EVALSHA", script_texts.sha(name, self.epoch, self._clock), *self._keys, *args)

@@ -351,6 +351,34 @@ def test_only_one_stages_at_a_time(case: Case) -> None:
     assert case.ingestor.stage(PODS, "other", [])
 
 
+def test_parts_are_sent_together_and_waited_for_later(case: Case) -> None:
+    opened(case)
+    staged = case.ingestor.send_stage(PODS, "g2", [[pod("a", 90, b"A"), pod("b", 90, b"B")], [pod("c", 91, b"C")]])
+    assert case.ingestor.watermark(PODS) == "100", "other calls may come before the answers"
+    assert staged()
+    assert case.ingestor.send_stage(PODS, "g2", [[pod("d", 92, b"D")]])()
+    assert case.ingestor.commit_list(PODS, "g2", "200").verdict == "OK"
+    republished(case)
+    assert cache(case)["objects"] == {"ns/a": "A", "ns/b": "B", "ns/c": "C", "ns/d": "D"}
+
+
+def test_parts_are_not_staged_beside_another_stager(case: Case) -> None:
+    opened(case)
+    assert case.ingestor.stage(PODS, "other", [])
+    assert not case.ingestor.send_stage(PODS, "mine", [[pod("a", 90)], [pod("b", 90)]])()
+    assert case.ingestor.commit_list(PODS, "other", "200").verdict == "OK"
+    assert case.ingestor.send_stage(PODS, "mine", [[pod("a", 90)]])(), "nobody stages any more"
+
+
+def test_parts_of_an_epoch_that_is_over_are_refused(case: Case) -> None:
+    opened(case)
+    old = case.ingestor
+    case.bootstrap()
+    with pytest.raises(EpochOver):
+        old.send_stage(PODS, "g2", [[pod("a", 90)], [pod("b", 90)]])()
+    assert "staging" not in case.state()
+
+
 def test_a_clock_that_went_back_does_not_keep_a_dead_stagers_lock(case: Case) -> None:
     opened(case)
     assert case.ingestor.stage(PODS, "dead", [], lock_ms=5_000)

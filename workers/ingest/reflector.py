@@ -22,7 +22,7 @@ from oarlock.workers.ingest.applier import Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
-from oarlock.workers.ingest.relist import ApiWentBack, Beside, Listed, Relist, Unlisted, at_once
+from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, Unlisted
 from oarlock.workers.ingest.standby import LOOK_MS, Standby
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.ingest.verification import Verdict, Verification
@@ -60,9 +60,7 @@ FOLLOWING = frozenset((ReflectorState.WATCHING, ReflectorState.STANDBY))
 
 
 class Reflector:
-    """One resource in one process. ``nonce`` names staged lists, ``random`` gives retries their jitter. ``beside``:
-    where pages of a list are staged while the next one is prepared.
-    """
+    """One resource in one process. ``nonce`` names staged lists, ``random`` gives retries their jitter."""
 
     def __init__(
         self,
@@ -74,11 +72,10 @@ class Reflector:
         random: random.Random,
         detector: UpstreamDetector | None = None,
         tracer: Tracer | None = None,
-        beside: Beside = at_once,
         standby: Standby | None = None,
     ) -> None:
         self.resource, self.name, self.lister_watcher = resource, resource.resource, lister_watcher
-        self._owners, self._nonce, self._random, self._beside = owners, nonce, random, beside
+        self._owners, self._nonce, self._random = owners, nonce, random
         self.projector = Projector(resource, owners, detector)
         self.applier = Applier(self.projector, owners, tracer)
         self._broker: Broker | None = None
@@ -211,7 +208,7 @@ class Reflector:
             return self._wait(now_ms, ASK_AGAIN_MS)
         self._end_verification()  # the list will do
         pages = self.lister_watcher.pages(PAGE_LIMIT)
-        self._relist = Relist(self.projector, broker, pages, self._nonce, mark or "", self._beside)
+        self._relist = Relist(self.projector, broker, pages, self._nonce, mark or "")
         self.state = ReflectorState.LISTING
         return 0
 

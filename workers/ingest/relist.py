@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 from base64 import b32encode
 from collections.abc import Callable
-from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Event
+from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver, Event
 from oarlock.broker.versions import newer
 from oarlock.cluster.listing import Page
 from oarlock.workers.ingest.lister_watcher import Ending, Stream
@@ -24,15 +24,6 @@ OBJECTS_AT_ONCE = 200
 BEFORE_ALL = "1"
 """A resourceVersion before that of any object: where a watch begins of a kind that was never there."""
 BYTES_AT_ONCE = 1 << 20
-Beside = Callable[[Callable[[], bool]], "Future[bool]"]
-"""Runs a call of the broker, on another thread perhaps."""
-
-
-def at_once(call: Callable[[], bool]) -> Future[bool]:
-    """On this thread."""
-    done: Future[bool] = Future()
-    done.set_result(call())
-    return done
 
 
 def new_generation() -> str:
@@ -75,17 +66,16 @@ class Relist:
         pages: Stream[Page],
         nonce: Callable[[], str],
         not_before: str,
-        beside: Beside = at_once,
     ) -> None:
-        self._projector, self._broker, self._pages, self._beside = projector, broker, pages, beside
+        self._projector, self._broker, self._pages = projector, broker, pages
         self._resource = projector.resource.resource
         self._nonce, self._not_before = nonce, not_before
         self._generation = nonce()
         self._chunks: list[list[Event]] = []
         """Of the page that was read last, if it is not being staged yet."""
         self._going: list[list[Event]] = []
-        self._gone: Future[bool] | None = None
-        """Of the page that is being staged, and whether it is."""
+        self._gone: Callable[[], bool] | None = None
+        """Of the page that is being staged, and what tells whether it is."""
         self._staged = False
         self._last: Page | None = None
         self._kept_ms: int | None = None
@@ -136,6 +126,7 @@ class Relist:
     def close(self) -> None:
         """Stop reading pages."""
         self._pages.close()
+        self._await_stage()
 
     def _open(self, page: Page) -> None:
         if newer(self._not_before, page.rv):
@@ -161,24 +152,16 @@ class Relist:
 
     def _begin_stage(self) -> None:
         """The whole page, in calls that keep nobody else waiting for long."""
-        self._going, self._chunks = self._chunks, []
-        chunks, generation = self._going, self._generation
-
-        def stage() -> bool:
-            return all(self._broker.stage(self._resource, generation, each, lock_ms=STAGING_LOCK_MS) for each in chunks)
-
-        try:
-            self._gone = self._beside(stage)
-        except BaseException:
-            self._going, self._chunks = [], self._going
-            raise
+        parts = self._chunks
+        self._gone = self._broker.send_stage(self._resource, self._generation, parts, lock_ms=STAGING_LOCK_MS)
+        self._going, self._chunks = parts, []
 
     def _after_stage(self, now_ms: int) -> Unlisted | None:
         """Wait until the page is staged. If it has no answer, it is staged again."""
         assert self._gone is not None
         gone, going, self._gone, self._going = self._gone, self._going, None, []
         try:
-            staged = gone.result()
+            staged = gone()
         except BaseException:
             self._chunks = going + self._chunks
             raise
@@ -199,7 +182,8 @@ class Relist:
         """Of a generation that is given up: nothing of it may come later, and it does not matter what came of it."""
         gone, self._gone, self._going = self._gone, None, []
         if gone is not None:
-            gone.exception()
+            with suppress(BrokerUnreachable, BrokerFull, EpochOver):
+                gone()
 
     def _commit(self, last: Page) -> Listed | Unlisted:
         result = self._broker.commit_list(self._resource, self._generation, last.rv)

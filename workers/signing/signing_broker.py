@@ -77,6 +77,13 @@ class SigningBroker:
         """As the broker's."""
         return self._inner.stage(resource, generation, self._signed(resource, events), lock_ms=lock_ms)
 
+    def send_stage(
+        self, resource: str, generation: str, parts: Sequence[Sequence[Event]], *, lock_ms: int = 30_000
+    ) -> Callable[[], bool]:
+        """As the broker's."""
+        signed = [self._signed(resource, events) for events in parts]
+        return self._inner.send_stage(resource, generation, signed, lock_ms=lock_ms)
+
     def _signed(self, resource: str, events: Sequence[Event]) -> list[Event]:
         sign = self._signer.sign
         return [

@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
@@ -124,7 +123,6 @@ class IngestProcess:
         self._tracer = open_tracer("ingestor", settings)
         owners = KnownOwners()
         detector = UpstreamDetector(self._clock.wall_ms, kinds_of(enabled_queues(settings.controllers)))
-        self._stager = ThreadPoolExecutor(1, "stager")
         self.reflectors = [
             Reflector(
                 resource,
@@ -134,7 +132,6 @@ class IngestProcess:
                 random=random.Random(),
                 detector=detector if resource.adoptable else None,
                 tracer=self._tracer,
-                beside=self._stager.submit,
             )
             for resource in WATCHED.values()
         ]
@@ -237,7 +234,6 @@ class IngestProcess:
         except TimeoutError:
             log.warning(line("closing took too long"))
         self._io.close()
-        self._stager.shutdown(wait=False, cancel_futures=True)
         self._redis.close()
         self._tracer.close()
 

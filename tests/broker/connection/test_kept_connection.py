@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from oarlock.broker.connection.client import RunGuard, connect, in_one_go
+from oarlock.broker.connection.client import RunGuard, connect, in_one_go, send
 from oarlock.broker.values import EpochOver
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
@@ -223,3 +223,39 @@ def test_a_server_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
         own.kill()
         with pytest.raises(RedisConnectionError):
             client.execute_command("EVALSHA", sha, 1, "n")
+
+
+def test_answers_are_waited_for_while_others_call(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    sha = admin.script_load(COUNT)
+    client, count = connect(server.url("admin")), ("EVALSHA", sha, 1, "n")
+    later = send(client, [count, ("EVALSHA", "0" * 40, 0), count])
+    while admin.get("n") != b"2":  # both are done, and nobody has read the answers
+        pass
+    assert client.execute_command(*count) == 3
+    first, unknown, last = later()
+    assert (first, last) == (1, 2)
+    assert isinstance(unknown, NoScriptError)
+    assert client.connection_pool._in_use_connections == {client._kept}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("when", ["sent", "answered"])
+def test_a_connection_that_breaks_meanwhile_is_used_again_by_nobody(
+    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    sha = admin.script_load(COUNT)
+    client, count = connect(server.url("admin")), ("EVALSHA", sha, 1, "n")
+    pool = client.connection_pool
+
+    def struck(*_: object, **__: object) -> None:
+        raise RedisTimeoutError("struck")
+
+    name = {"sent": "send_packed_command", "answered": "read_response"}[when]
+    connection = pool.get_connection()
+    pool.release(connection)
+    monkeypatch.setattr(connection, name, struck)
+    with pytest.raises(RedisTimeoutError):
+        send(client, [count])()
+    assert not pool._in_use_connections  # type: ignore[attr-defined]
+    monkeypatch.undo()
+    counted = int(admin.get("n") or 0)
+    assert send(client, [count, count])() == [counted + 1, counted + 2]

@@ -61,6 +61,19 @@ class FaultyClient(_Client):
             self.fault(True)
         return answers
 
+    def send(self, calls: Any) -> Callable[[], list[Any]]:
+        if self.fault is not None:
+            self.fault(False)
+        later = super().send(calls)
+
+        def answers() -> list[Any]:
+            found = later()
+            if self.fault is not None:
+                self.fault(True)
+            return found
+
+        return answers
+
 
 class Server:
     """The Redis of a test. ``run``: its run id as the processes see it; another one is a restart."""

@@ -43,7 +43,7 @@ def calls_of(process: Process) -> list[tuple[str, tuple[object, ...]]]:
     calls: list[tuple[str, tuple[object, ...]]] = []
     broker = process.coordinator.broker
     assert broker is not None
-    for name in ("ingest", "stage", "commit_list", "watermark", "look", "add"):
+    for name in ("ingest", "send_stage", "commit_list", "watermark", "look", "add"):
 
         def wrapped(*args: object, _name: str = name, _call: object = getattr(broker, name), **rest: object) -> object:
             calls.append((_name, args))
@@ -200,7 +200,9 @@ def test_410_without_a_newer_watermark_is_answered_with_a_staged_list(opened: Ri
     calls = calls_of(process)
     opened.settle()
     assert process.sources[PODS].lists == 2, "one at the start, one now"
-    assert [name for name, _ in calls if name in ("stage", "commit_list")] == ["stage", "stage", "commit_list"]
+    assert [name for name, _ in calls if name in ("send_stage", "commit_list")] == [
+        *("send_stage", "send_stage", "commit_list")
+    ]
     assert opened.check_cache() == 2
     assert opened.work() == 1, "the owner is told of the pod that went, too"
     assert len(list(opened.server.admin.scan_iter("oarlock:1:*cache:pods:*"))) == 1, "the old one is swept"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import orjson
@@ -21,26 +20,6 @@ from oarlock.workers.ingest.relist import OBJECTS_AT_ONCE, Listed, Relist, Unlis
 from tests.workers.ingest.ingest_api import PODS, pod_json
 
 RV = "900"
-
-
-class Later(Future[bool]):
-    """A call that another thread has yet to make; whoever asks for its result waits for it."""
-
-    def __init__(self, call: Callable[[], bool]) -> None:
-        super().__init__()
-        self._call = call
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        if not self.done():
-            try:
-                self.set_result(self._call())
-            except BrokerUnreachable as error:
-                self.set_exception(error)
-        return super().exception(timeout)
-
-    def result(self, timeout: float | None = None) -> bool:
-        self.exception()
-        return super().result(timeout)
 
 
 class Pages:
@@ -60,7 +39,9 @@ class Pages:
 
 
 class Recorded(MemoryBroker):
-    """The twin on a clock that goes on, and its calls. ``unanswered``: so many of the next stagings come to nothing."""
+    """The twin on a clock that goes on, and its calls. What is sent to be staged is staged once it is waited for.
+    ``unanswered``: so many of the next stagings come to nothing.
+    """
 
     def __init__(self) -> None:
         ticks = itertools.count(5, 10)
@@ -77,6 +58,9 @@ class Recorded(MemoryBroker):
             raise BrokerUnreachable("stage: no answer")
         return super().stage(resource, generation, events, lock_ms=lock_ms)
 
+    def send_stage(self, resource: str, generation: str, parts: Any, *, lock_ms: int = 30_000) -> Callable[[], bool]:
+        return lambda: all(self.stage(resource, generation, events, lock_ms=lock_ms) for events in parts)
+
 
 def page(first: int, count: int, *, begins: bool = False, ends: bool = False) -> Page:
     names = [f"p{number}" for number in range(first, first + count)]
@@ -89,7 +73,7 @@ def page(first: int, count: int, *, begins: bool = False, ends: bool = False) ->
 def relist(broker: MemoryBroker, *pages: Page) -> Relist:
     generations = iter(("g1", "g2", "g3"))
     projector = Projector(WATCHED[PODS], KnownOwners())
-    return Relist(projector, broker, Pages(*pages), lambda: next(generations), "", Later)
+    return Relist(projector, broker, Pages(*pages), lambda: next(generations), "")
 
 
 def outcome(of: Relist, now_ms: int = 0) -> Listed | Unlisted:
@@ -156,3 +140,19 @@ def test_another_stager_ends_it() -> None:
     assert broker.stage(PODS, "other", [])
     of = relist(broker, page(0, 3, begins=True, ends=True))
     assert outcome(of) == Unlisted("another ingestor stages it", busy=True)
+
+
+def test_what_is_being_staged_is_waited_for_where_a_list_is_given_up() -> None:
+    """Its answers would lie in a connection, and its parts might land later."""
+    broker = Recorded()
+    of = relist(broker, page(0, 3, begins=True), page(3, 2))
+    while of.objects < 5:
+        of.step(0)
+    assert broker.calls == []
+    of.close()
+    assert broker.calls == [("g1", 3)]
+    broker.unanswered = 1
+    of = relist(broker, page(0, 3, begins=True), page(3, 2))
+    while of.objects < 5:
+        of.step(0)
+    of.close()
