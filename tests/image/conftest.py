@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
@@ -13,19 +14,35 @@ import pytest
 from tests import ROOT
 from tests.image import composing
 from tests.image.containers import Container, Network, why_not
-from tests.image.dockerfile import stages
+from tests.image.dockerfile import Stage, stages
 from tests.image.image_parts import PREFIX, Image
 
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    """Every RUN line of the Dockerfile but the one that installs Debian's packages, in containers of their own."""
+    """Every RUN line of the Dockerfile but the one that installs Debian's packages, in containers of their own. Of
+    several processes that run tests one follows them, and the others wait for it.
+    """
     reason = why_not()
     if reason and not os.environ.get("CI"):
         pytest.skip(reason)
     assert not reason, reason
     build, final = stages(ROOT / "Dockerfile")
-    source, dist, prefix = (tmp_path_factory.mktemp(name) for name in ("source", "dist", "prefix"))
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "image"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "made").exists():
+            _follow(build, folder)
+            (folder / "made").touch()
+    return Image(folder / "prefix", final)
+
+
+def _follow(build: Stage, folder: Path) -> None:
+    source, dist, prefix = (folder / name for name in ("source", "dist", "prefix"))
+    for each in (source, dist, prefix):
+        each.mkdir()
     for *wanted, to in build.copies:
         for name in wanted:
             _copy(ROOT / name, source / to / Path(name).name if to.endswith("/") else source / to)
@@ -45,7 +62,6 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
         said = container.said()
         container.kill()
         assert code == 0, said
-    return Image(prefix, final)
 
 
 @pytest.fixture
