@@ -42,10 +42,14 @@ class Failures:
                 self._claims[claim.key, claim.nonce] = self._world.clock_ms(), observed
 
     def announced(self, claim: Claim, entry: Entry) -> None:
-        """A delete was entered in a record."""
+        """A delete was entered in a record. One that is sent again for want of an answer was decided when it was sent
+        first: its back-off goes on.
+        """
         since = self._claims.get((claim.key, claim.nonce))
         if since is not None:
-            self._decided[entry.uid] = Decided(since[0], self._world.clock_ms(), since[1])
+            before = self._decided.get(entry.uid)
+            from_ms = before.from_ms if before is not None else since[0]
+            self._decided[entry.uid] = Decided(from_ms, self._world.clock_ms(), since[1])
 
     def new_epoch(self) -> None:
         """What was kept in the record is lost."""

@@ -1,17 +1,21 @@
-"""Which names of daemon pods the checker takes to be borne again too soon, and which nodes to be down."""
+"""Which names of daemon pods the checker takes to be borne again too soon, which deletes to come too soon, and
+which nodes to be down.
+"""
 
 from __future__ import annotations
 
 import orjson
 import pytest
 
-from oarlock.broker.values import Claim, Entry
+from oarlock.broker.values import Batch, Cached, Claim, Entry
+from oarlock.controllers.history.model import HASH_LABEL
+from oarlock.controllers.objects import codec
 from oarlock.workers.turn.steps import Write
 from tests.manual_clock import ManualClock
 from tests.simulation import daemon_docs as docs
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_checker import DaemonChecker
-from tests.simulation.daemon_failures import REST_MS
+from tests.simulation.daemon_failures import FIRST_MS, REST_MS, Failures
 from tests.simulation.daemon_world import DaemonWorld
 from tests.simulation.traffic import View
 from tests.simulation.world import NAMESPACE
@@ -95,6 +99,63 @@ def test_borne_at_once(steps: tuple[str, ...]) -> None:
     rig = Rig()
     rig.play(steps)
     rig.borne(1)
+
+
+class Spinning:
+    """Two failed pods of a DaemonSet on one node."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self._world = DaemonWorld(self.clock.mono_ms, wall_ms=self.clock.wall_ms)
+        self._failures = Failures(self._world)
+        owner = docs.daemonset(
+            "agent", "set-1", docs.template("agent", "a"), docs.strategy(1), min_ready_s=0, limit=10, numbered=False
+        )
+        self._world.put("daemonsets", owner)
+        self._owner = self._world.tables["daemonsets"]["agent"].obj
+        labels = {"app": "agent", HASH_LABEL: "hash"}
+        data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+        revision = {
+            "metadata": {"name": "agent-hash", "uid": "revision-1", "labels": labels},
+            "data": data,
+            "revision": 1,
+        }
+        self._world.put("controllerrevisions", revision)
+        for number in range(2):
+            pod = docs.pod(f"agent-{number}", f"pod-{number}", "agent", "n1", owner)
+            pod["metadata"]["labels"] = labels
+            pod["status"]["phase"] = "Failed"
+            self._world.put("pods", pod)
+
+    def announced(self, nonce: str, *numbers: int) -> None:
+        """A turn has begun, and has entered deletes in the record."""
+        blob = codec.encode_apart(self._owner)
+        claim = Claim("daemonset", self._owner.key, nonce, Cached("1", "set-1", blob), [], None, "", False, 0)
+        self._failures.viewed(Batch("daemonset", [claim], {}))
+        for number in numbers:
+            self._failures.announced(claim, Entry("delete", f"pods/agent-{number}", f"pod-{number}", "1"))
+
+    def deleted(self, number: int) -> None:
+        """The server commits a delete."""
+        self._failures.deleted(self._world.tables["pods"][f"agent-{number}"].obj, "set-1")
+
+
+def test_two_failed_pods_at_once() -> None:
+    spinning = Spinning()
+    spinning.announced("a", 0, 1)
+    spinning.deleted(0)
+    with pytest.raises(Violation, match="back-off: agent-1 was deleted 0 ms after the last"):
+        spinning.deleted(1)
+
+
+def test_a_delete_that_is_sent_again_was_decided_before() -> None:
+    """The next one may go with it."""
+    spinning = Spinning()
+    spinning.announced("a", 0)
+    spinning.clock.advance(FIRST_MS)
+    spinning.announced("b", 0, 1)
+    spinning.deleted(0)
+    spinning.deleted(1)
 
 
 class Rolling:
