@@ -76,6 +76,8 @@ class KeyWorker(RqShell):
         self._counts_batches = False
         self._following: Claimed | None = None
         """What was claimed with the end of the batch in hand."""
+        self._found_nothing = False
+        """Whether the claim with the end of the last batch brought nothing, so that it need not be made again."""
 
     def work(self, *args: Any, **options: Any) -> bool:
         """RQ's loop, with its options. ``max_jobs`` counts batches; there is never a scheduler."""
@@ -140,7 +142,8 @@ class KeyWorker(RqShell):
             if not woken:  # else a key is there: it comes first
                 self._look_around(shown)
                 self.check_for_suspension(burst)
-            reply = self._claim()
+            reply = Idle.EMPTY if self._found_nothing else self._claim()
+            self._found_nothing = False
             if isinstance(reply, Batch):
                 return reply, self._queue_of[reply.queue]
             if reply is Idle.UNKNOWN:
@@ -205,20 +208,23 @@ class KeyWorker(RqShell):
         while isinstance(batch, Batch):
             self._run(batch)
             following, self._following = self._following, None
-            batch = Idle.EMPTY if following is None else self._take(following)
+            batch = Idle.WAIT if following is None else self._take(following)
+        self._found_nothing = batch is Idle.EMPTY
 
     def _run(self, batch: Batch) -> None:
         asked, usual, taken = self._keys_max, self.settings.batch_keys, len(batch.claims)
         self._keys_max = usual
 
         def end_last(finishes: Sequence[Finish], took_ms: int) -> list[int]:
-            """After a full batch with nothing to do there are more such keys: they are claimed in the same round trip,
-            unless the worker has something else to do first.
+            """The next keys are claimed in the same round trip, unless the worker has something else to do first. So a
+            key that was queued again meanwhile stays with the worker that has its children in memory. After a full
+            batch with nothing to do there are more such keys.
             """
-            quick = not self._runner.slow and taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS
-            if quick:
+            if self._runner.slow:
+                self._keys_max = 1
+            elif taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS:
                 self._keys_max = max(usual, self.settings.batch_keys_quick)
-            if not quick or self._is_interrupted() or any(each.verdict is not OK for each in finishes):
+            if self._is_interrupted() or any(each.verdict is not OK for each in finishes):
                 return self._engine.finish(finishes)
             failures, self._following = self._engine.finish_and_claim(finishes, self._holder, self._keys_max)
             return failures

@@ -179,18 +179,24 @@ def full(*names: str) -> Batch:
     return batch_of(*(f"a/{name}" for name in names or "12345678"))
 
 
-def test_after_a_full_quick_batch_the_next_is_claimed_with_its_end(run: Callable[..., KeyWorker]) -> None:
-    engine = ScriptedEngine([full(), batch_of("a/9")], {})
-    run(engine, ManualClock())
-    assert engine.together == 1, "the batch after it is not full"
-    assert len(engine.turns) == 9
-    assert engine.asked_for == [8, 128, 8]
+def test_the_next_batch_is_claimed_with_the_end_of_the_one_before(run: Callable[..., KeyWorker]) -> None:
+    """The end of a slow turn waits for no other. The last claim brings nothing, and is not made again."""
+    clock = ManualClock()
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(51)
+        return ok(claim)
+
+    engine = ScriptedEngine([full(), batch_of("a/9"), batch_of("a/10")], {"a/9": slow})
+    run(engine, clock)
+    assert [[each.key for each in call] for call in engine.finished[1:]] == [["a/9"], ["a/10"]]
+    assert (engine.together, engine.asked_for) == (2, [8, 128, 1, 8])
 
 
-def test_a_claim_that_brings_nothing_is_made_again_after_all_else(run: Callable[..., KeyWorker]) -> None:
+def test_a_claim_that_was_not_to_be_is_made_again_after_all_else(run: Callable[..., KeyWorker]) -> None:
     engine = ScriptedEngine([full(), Idle.WAIT, batch_of("a/9")], {})
     run(engine, ManualClock())
-    assert engine.together == 1
+    assert engine.together == 2
     assert engine.turns[-1] == "a/9"
 
 
@@ -254,7 +260,7 @@ def test_before_further_keys_a_failure_is_told(run: Callable[..., KeyWorker]) ->
     """To tell RQ of many may take long, and keys must not wait for that under a lock."""
     engine = ScriptedEngine([full(), batch_of("a/9")], {"a/3": raising(ValueError("bug"))})
     run(engine, ManualClock())
-    assert (engine.together, len(engine.turns)) == (0, 9)
+    assert (engine.together, len(engine.turns)) == (1, 9), "with the end of the second batch alone"
 
 
 @pytest.mark.parametrize(
