@@ -180,7 +180,7 @@ def full(*names: str) -> Batch:
 
 
 def test_the_next_batch_is_claimed_with_the_end_of_the_one_before(run: Callable[..., KeyWorker]) -> None:
-    """The end of a slow turn waits for no other. The last claim brings nothing, and is not made again."""
+    """Of a slow one, too. The last claim brings nothing, and is not made again."""
     clock = ManualClock()
 
     def slow(claim: Claim) -> Finish:
@@ -190,7 +190,7 @@ def test_the_next_batch_is_claimed_with_the_end_of_the_one_before(run: Callable[
     engine = ScriptedEngine([full(), batch_of("a/9"), batch_of("a/10")], {"a/9": slow})
     run(engine, clock)
     assert [[each.key for each in call] for call in engine.finished[1:]] == [["a/9"], ["a/10"]]
-    assert (engine.together, engine.asked_for) == (2, [8, 128, 1, 8])
+    assert (engine.together, engine.asked_for) == (3, [8, 128, 1, 8])
 
 
 def test_a_claim_that_was_not_to_be_is_made_again_after_all_else(run: Callable[..., KeyWorker]) -> None:

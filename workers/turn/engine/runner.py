@@ -124,6 +124,8 @@ class TurnRunner:
         self._waiting = WaitingTurns(settings.writes_in_flight)
         self._behind: dict[str, tuple[Batch, deque[Claim]]] = {}
         """By bounded queue: claims that have yet to begin, and their batch."""
+        self._to_begin = 0
+        """Of the batch in hand."""
         self._stepping: UnderWay | None = None
         self._ended: list[Ended] = []
         self._untold: list[tuple[Ended, int]] = []
@@ -144,6 +146,7 @@ class TurnRunner:
         """
         self.slow, self._more = False, None if any(claim.crashes for claim in batch.claims) else more
         self._behind.clear()
+        self._to_begin = 0
         first_ms = now_ms = self._clock.mono_ms()
         self._ask_ms = now_ms + ASK_FIRST_MS
         try:
@@ -173,7 +176,9 @@ class TurnRunner:
         if is_bounded(self._settings, batch.queue):
             self._behind[batch.queue] = (batch, deque(batch.claims))
             return self._begin_behind(now_ms)
+        self._to_begin += len(batch.claims)
         for claim in batch.claims:
+            self._to_begin -= 1
             now_ms = self._begin(batch, claim, now_ms)
         return now_ms
 
@@ -251,7 +256,10 @@ class TurnRunner:
             self._shown.end(each)
         limit_ms = self._settings.slow_turn_ms
         self.slow = self.slow or now_ms - begun_ms > limit_ms
-        if now_ms - begun_ms > limit_ms or (self._ended and now_ms - self._ended_ms >= limit_ms):
+        is_last = not (
+            self._under_way or self._to_begin or self._behind
+        )  # it is ended in a moment, with the next claim
+        if not is_last and (now_ms - begun_ms > limit_ms or (self._ended and now_ms - self._ended_ms >= limit_ms)):
             self._finish()
             now_ms = self._clock.mono_ms()
         return now_ms

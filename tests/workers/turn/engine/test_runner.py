@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -177,6 +177,19 @@ def test_a_turn_that_kept_the_thread_for_long() -> None:
     assert rig.runner.slow
     rig.run(c=[])
     assert not rig.runner.slow
+
+
+def test_the_last_turn_is_ended_by_who_claims_with_it_however_slow_it_was() -> None:
+    rig = Rig()
+
+    def end_last(finishes: Sequence[Finish], took_ms: int) -> list[int]:
+        rig.told.append(f"{took_ms} ms, and a claim")
+        return rig.finish(finishes)
+
+    limit_ms = rig.settings.slow_turn_ms
+    rig.scripts = {"a": [lambda: rig.clock.advance(limit_ms + 1)], "b": [lambda: rig.clock.advance(limit_ms + 2)]}
+    rig.runner.run(Batch(QUEUE, [claim_of("a"), claim_of("b")], {}), None, end_last)
+    assert rig.told == ["a", "end of a", "b", f"{2 * limit_ms + 3} ms, and a claim", "end of b"]
 
 
 def test_of_a_bounded_queue_one_turn_is_under_way_at_a_time() -> None:
