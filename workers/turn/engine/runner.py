@@ -154,6 +154,8 @@ class TurnRunner:
             while self._waiting:
                 now_ms = self._begin_behind(self._go_on(now_ms))
             took_ms = now_ms - first_ms
+            if any(turn.failure is not None for turn, _ in self._untold):
+                end_last = None  # to tell of failures may take long, and no key must wait for that under a lock
             self._finish(end_last and (lambda finishes: end_last(finishes, took_ms)))
             self._tell()
         except BaseException as error:

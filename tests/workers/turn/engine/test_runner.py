@@ -192,6 +192,20 @@ def test_the_last_turn_is_ended_by_who_claims_with_it_however_slow_it_was() -> N
     assert rig.told == ["a", "end of a", "b", f"{2 * limit_ms + 3} ms, and a claim", "end of b"]
 
 
+def test_nothing_is_claimed_with_the_end_of_the_last_turn_before_a_failure_is_told() -> None:
+    rig = Rig()
+    limit_ms = rig.settings.slow_turn_ms
+
+    def fail() -> None:
+        rig.clock.advance(limit_ms + 1)
+        raise ValueError("bug")
+
+    rig.scripts = {"a": [fail], "b": []}
+    rig.runner.run(Batch(QUEUE, [claim_of("a"), claim_of("b")], {}), None, lambda finishes, took_ms: pytest.fail("!"))
+    assert rig.told == ["a", "end of a", "b", "end of b"]
+    assert isinstance(rig.failures["a"], ValueError)
+
+
 def test_of_a_bounded_queue_one_turn_is_under_way_at_a_time() -> None:
     rig, asked = Rig(concurrent_syncs={QUEUE: 1}), Future[Any]()
     threading.Timer(0.02, answered(asked)).start()
