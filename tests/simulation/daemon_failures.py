@@ -66,6 +66,8 @@ class Failures:
         if last is None or last.generation != decided.generation:
             self._last[uid, pod.target_node] = decided, FIRST_MS
             return
+        if decided.from_ms < last.from_ms:
+            return  # it was decided before that one, and has landed after it
         self._world.count("failed again")
         if decided.until_ms - last.from_ms < delay_ms:
             passed_ms = decided.until_ms - last.from_ms
