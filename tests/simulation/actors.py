@@ -17,6 +17,7 @@ from greenlet import getcurrent, greenlet
 from oarlock.broker.values import (
     Batch,
     Claim,
+    Claimed,
     ClaimLimits,
     ClaimLost,
     Delta,
@@ -25,6 +26,7 @@ from oarlock.broker.values import (
     Finish,
     Idle,
     LoadSpec,
+    Verdict,
     without_ending,
 )
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
@@ -70,12 +72,16 @@ class SteppedBroker:
 
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         give_way()
+        batch = self._claim(holder, nonce, specs, limits)
+        give_way()
+        return batch
+
+    def _claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         batch: Batch | Idle = self._broker.claim(holder, nonce, specs, limits._replace(load_min=LOAD_MIN))
         if isinstance(batch, Batch):
             for claim in batch.claims:
                 self._checker.claimed(f"{claim.queue}:{claim.key}", nonce)
             self._checker.viewed(holder, batch)
-        give_way()
         return batch
 
     def load(self, batch: Batch) -> Batch:
@@ -108,12 +114,29 @@ class SteppedBroker:
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
         give_way()
+        results = self._finish(turns)
+        give_way()
+        return results
+
+    def _finish(self, turns: Sequence[Finish]) -> list[int]:
         results: list[int] = self._broker.finish(turns)
         for turn, result in zip(turns, results, strict=True):
             if result >= 0:
                 self._checker.accepted(f"{turn.queue}:{turn.key}", turn.nonce, "finish")
-        give_way()
         return results
+
+    def finish_and_claim(
+        self, turns: Sequence[Finish], holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
+    ) -> tuple[list[int], Claimed]:
+        """Both are on their way before the first arrives: the claim does, too, though its sender may have died."""
+        give_way()
+        results = self._finish(turns)
+        try:
+            give_way()
+        finally:
+            batch = self._claim(holder, nonce, specs, limits)
+        give_way()
+        return results, lambda: batch
 
     def look(self, *args: Any, **kwargs: Any) -> Any:
         return self._broker.look(*args, **kwargs)
@@ -222,6 +245,8 @@ class Worker:
         self.beside = False
         """Whether it claims further keys beside turns that wait for long."""
         self.host_frozen = self.left = False
+        self._following: Batch | Idle | None = None
+        """What was claimed with the end of the last batch."""
         self._keys_max = keys_max
         self._api = api or SimApi(world, clock, settings, name)
         self._world, self._clock, self._settings = world, clock, settings
@@ -235,7 +260,7 @@ class Worker:
                 self._one_batch()
 
     def _one_batch(self) -> None:
-        batch = self.engine.claim(self.name, self._keys_max)
+        batch, self._following = self._following or self.engine.claim(self.name, self._keys_max), None
         if batch in (Idle.UNKNOWN, Idle.DRAIN):
             self.left = batch is Idle.DRAIN
             raise Killed
@@ -269,7 +294,11 @@ class Worker:
             waiting.remove(ready)
             self._advance(ready.claim, lambda turn=ready: turn, waiting, finishes)
             over_ms = over_ms if len(finishes) > 1 else self._clock.mono_ms()
-        if finishes:
+        if finishes and all(each.verdict is Verdict.OK for each in finishes):
+            _, claimed = self.engine.finish_and_claim(finishes, self.name, self._keys_max)
+            self._following = claimed()
+            self._world.count("keys claimed with an end" if isinstance(self._following, Batch) else "none with an end")
+        elif finishes:
             self.engine.finish(finishes)
         self.task = ""
 
