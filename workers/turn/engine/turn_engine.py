@@ -6,6 +6,7 @@ renewals keep others away; they never lengthen this.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -37,10 +38,12 @@ from oarlock.controllers.entries import (
     RolloutController,
     StepsController,
 )
+from oarlock.controllers.objects.codec import CodecError
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry_of
 from oarlock.workers.budget.limiter import current_lane
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.kinds import is_bounded
+from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.custom.custom_steps import NeverAgain, StepsContext, custom_steps
 from oarlock.workers.turn.custom.desired import DesiredContext, desired
@@ -69,9 +72,13 @@ from oarlock.workers.turn.steps import (
 from oarlock.workers.turn.turn import TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
+log = logging.getLogger("oarlock.worker")
+
 UNKNOWN = Watermark("", 0)
 LOAD_MIN = 200
 """From so many children in a batch on, Redis saves more by a call without a script than that call costs."""
+READ_AHEAD_AGAIN_MS = 10_000
+"""A local cache that is still not known then is read ahead again."""
 OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
@@ -119,7 +126,7 @@ class TurnEngine(ABC):
         }
         self._looks: dict[Look, list[Cached]] = {}
         """Answers that turns of the batch in hand may share."""
-        self._transport_errors = 0
+        self._transport_errors = self._read_ahead_ms = 0
         self._woken_by: str | None = None
         """The queue whose token ended our last wait."""
 
@@ -264,14 +271,25 @@ class TurnEngine(ABC):
         return self._broker.finish(self._ending(finishes))
 
     def wait(self, timeout_s: float) -> bool:
-        """Sleep until a key may be there. A local cache that is not known yet is read first, or else a turn that needs
-        it would begin with that.
-        """
-        for name, cache in self._local_caches.items():
-            if not cache.version:
-                cache.apply(self._broker.local_cache(name))
+        """Sleep until a key may be there."""
+        self._read_ahead()
         self._woken_by = self._broker.wait(self.queues, timeout_s)
         return self._woken_by is not None
+
+    def _read_ahead(self) -> None:
+        """Read the local caches that are not known yet, or else a turn that needs them would begin with that. One that
+        cannot be read is such a turn's affair.
+        """
+        now_ms = self._clock.mono_ms()
+        if now_ms < self._read_ahead_ms:
+            return
+        for name, cache in self._local_caches.items():
+            if not cache.version:
+                self._read_ahead_ms = now_ms + READ_AHEAD_AGAIN_MS
+                try:
+                    cache.apply(self._broker.local_cache(name))
+                except CodecError as error:
+                    log.warning(line("not read ahead", resource=name, why=error))
 
     def close(self) -> None:
         """Close the way to the API. No turn is under way any more."""
