@@ -1,8 +1,8 @@
 """What every broker does: ``RedisBroker``; ``MemoryBroker``, its in-memory twin; and the signing broker around either.
 
-Every method is one atomic step; ``finish_and_claim`` is two, ``send_stage`` one a part. Each may raise EpochOver or
-BrokerUnreachable, and those that store more may raise BrokerFull. ``RedisBroker`` says what each is for; one suite of
-tests runs over it and the twin.
+Every method is one atomic step, but ``finish_and_claim``, which is two, ``send_stage``, one a part, and ``load`` and
+``local_cache``, which read. Each may raise EpochOver or BrokerUnreachable, and those that store more may raise
+BrokerFull. ``RedisBroker`` says what each is for; one suite of tests runs over it and the twin.
 """
 
 from __future__ import annotations

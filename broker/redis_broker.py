@@ -1,4 +1,5 @@
-"""The broker on Redis: each method is one script and one round trip, ``finish_and_claim`` two scripts.
+"""The broker on Redis: each method is one script and one round trip, but ``finish_and_claim``, which is two scripts,
+``send_stage``, one a part, and ``load`` and ``local_cache``, which read with plain commands.
 
 Raises EpochOver where the epoch is over, or may be (STALE, NOSCRIPT, READONLY, another server, keys that move in a
 cluster, damaged data); BrokerUnreachable where Redis did not answer; BrokerFull where Redis has no memory left to grow.
@@ -286,8 +287,8 @@ class RedisBroker(ScriptRunner):
     def send_stage(
         self, resource: str, generation: str, parts: Sequence[Sequence[Event]], *, lock_ms: int = 30_000
     ) -> Callable[[], bool]:
-        """``stage``, of several parts, and what waits for their answers: whether all of them are staged. It has to be
-        called once. Meanwhile the caller may do other things.
+        """``stage``, of several parts, and what waits for their answers: whether all of them are staged; where they are
+        not, some may be. It has to be called once. Meanwhile the caller may do other things.
         """
         answers = self._send([("stage", _stage_args(resource, generation, lock_ms, events)) for events in parts])
         return lambda: all(reply[0] == b"OK" for reply in answers())

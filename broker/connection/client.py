@@ -179,13 +179,13 @@ class _Client(redis.Redis):
     def _exchange(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Send all, then read an answer to each. Where there is none, neither is there any to those after it."""
         connection = self._ready_connection()
-        _write(connection, calls)
+        connection.send_packed_command((b"".join(map(pack_command, calls)),), check_health=False)
         return _answers(connection, len(calls))
 
     def send(self, calls: Sequence[tuple[Any, ...]]) -> Callable[[], list[Any]]:
         """As the function, over a connection of the pool, so that others may call meanwhile."""
         pool = self.connection_pool
-        connection = pool.get_connection()
+        connection: Any = pool.get_connection()
 
         def answers() -> list[Any]:
             try:
@@ -194,7 +194,7 @@ class _Client(redis.Redis):
                 pool.release(connection)
 
         try:
-            _write(connection, calls)
+            connection.send_packed_command(map(pack_command, calls), check_health=False)  # each has its timeout
         except BaseException:
             pool.release(connection)
             raise
@@ -216,14 +216,6 @@ class _Client(redis.Redis):
         return self._kept
 
 
-def _write(connection: Any, calls: Sequence[tuple[Any, ...]]) -> None:
-    try:
-        connection.send_packed_command((b"".join(map(pack_command, calls)),), check_health=False)
-    except BaseException:
-        connection.disconnect()  # the next call must not take an answer that still comes for its own
-        raise
-
-
 def _answers(connection: Any, count: int) -> list[Any]:
     answers: list[Any] = []
     try:
@@ -233,7 +225,7 @@ def _answers(connection: Any, count: int) -> list[Any]:
             except ResponseError as error:
                 answers.append(error)  # an answer like any other
     except BaseException as error:
-        connection.disconnect()  # as above
+        connection.disconnect()  # an answer may still come, and the next call must not take it for its own
         if not answers or not isinstance(error, RedisError):
             raise
         answers += [error] * (count - len(answers))

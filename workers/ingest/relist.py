@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from redis.exceptions import RedisError
+
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver, Event
 from oarlock.broker.versions import newer
@@ -165,6 +167,8 @@ class Relist:
         except BaseException:
             self._chunks = going + self._chunks
             raise
+        if not staged:  # the other may have gone between two parts, and then the lock is ours
+            self._broker.stage(self._resource, self._generation, [], lock_ms=1)
         return self._kept(staged, now_ms)
 
     def _stage_nothing(self, now_ms: int) -> Unlisted | None:
@@ -182,7 +186,7 @@ class Relist:
         """Of a generation that is given up: nothing of it may come later, and it does not matter what came of it."""
         gone, self._gone, self._going = self._gone, None, []
         if gone is not None:
-            with suppress(BrokerUnreachable, BrokerFull, EpochOver):
+            with suppress(BrokerUnreachable, BrokerFull, EpochOver, RedisError):
                 gone()
 
     def _commit(self, last: Page) -> Listed | Unlisted:

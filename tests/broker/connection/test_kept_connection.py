@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import redis
@@ -247,15 +248,18 @@ def test_a_connection_that_breaks_meanwhile_is_used_again_by_nobody(
     pool = client.connection_pool
 
     def struck(*_: object, **__: object) -> None:
-        raise RedisTimeoutError("struck")
+        raise TimeoutError("struck") if when == "sent" else RedisTimeoutError("struck")
 
-    name = {"sent": "send_packed_command", "answered": "read_response"}[when]
     connection = pool.get_connection()
     pool.release(connection)
-    monkeypatch.setattr(connection, name, struck)
+    if when == "sent":
+        monkeypatch.setattr(connection, "_sock", Mock(wraps=connection._sock, sendall=struck))
+    else:
+        monkeypatch.setattr(connection, "read_response", struck)
     with pytest.raises(RedisTimeoutError):
         send(client, [count])()
     assert not pool._in_use_connections  # type: ignore[attr-defined]
+    assert connection._sock is None
     monkeypatch.undo()
     counted = int(admin.get("n") or 0)
     assert send(client, [count, count])() == [counted + 1, counted + 2]

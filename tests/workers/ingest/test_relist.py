@@ -59,7 +59,11 @@ class Recorded(MemoryBroker):
         return super().stage(resource, generation, events, lock_ms=lock_ms)
 
     def send_stage(self, resource: str, generation: str, parts: Any, *, lock_ms: int = 30_000) -> Callable[[], bool]:
-        return lambda: all(self.stage(resource, generation, events, lock_ms=lock_ms) for events in parts)
+        def staged() -> bool:
+            answers = [self.stage(resource, generation, events, lock_ms=lock_ms) for events in parts]
+            return all(answers)
+
+        return staged
 
 
 def page(first: int, count: int, *, begins: bool = False, ends: bool = False) -> Page:
@@ -156,3 +160,24 @@ def test_what_is_being_staged_is_waited_for_where_a_list_is_given_up() -> None:
     while of.objects < 5:
         of.step(0)
     of.close()
+
+
+def test_a_lock_that_came_to_it_between_two_parts_is_given_back() -> None:
+    """The first part was refused, so that the list has a hole."""
+    broker = Recorded()
+    assert broker.stage(PODS, "other", [])
+    of = relist(broker, page(0, OBJECTS_AT_ONCE + 5, begins=True, ends=True))
+    of.step(0)
+    of.step(0)
+    stage = broker.stage
+
+    def commits_between(resource: str, generation: str, events: Any, *, lock_ms: int = 30_000) -> bool:
+        staged = stage(resource, generation, events, lock_ms=lock_ms)
+        if not staged:
+            assert broker.commit_list(PODS, "other", RV).verdict == "OK"
+        return staged
+
+    broker.stage = commits_between  # type: ignore[method-assign]
+    assert outcome(of) == Unlisted("another ingestor stages it", busy=True)
+    broker.stage = stage  # type: ignore[method-assign]
+    assert broker.stage(PODS, "third", []), "nobody holds the lock"
