@@ -103,7 +103,7 @@ class EpochCoordinator:
 
     def suspect(self, why: str, *, unusable: bool = False) -> None:
         """Leave the epoch, which may be over. ``unusable``: never use it again, whatever Redis and the Lease say."""
-        if self.epoch and (unusable or self.phase == OPEN):  # before OPEN its scripts may not have been loaded yet
+        if self.epoch and (unusable or self.phase == OPEN):  # before OPEN its scripts may be loaded once more
             self._refused = self.epoch
         self._go_away(why)
 

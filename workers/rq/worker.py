@@ -139,11 +139,11 @@ class KeyWorker(RqShell):
         shown = WorkerStatus.BUSY if self._state == WorkerStatus.BUSY else WorkerStatus.IDLE
         self._state, woken = WorkerStatus.IDLE, False
         while not self._stop_requested:
+            nothing, self._found_nothing = self._found_nothing and not self._is_interrupted(), False
             if not woken:  # else a key is there: it comes first
                 self._look_around(shown)
                 self.check_for_suspension(burst)
-            reply = Idle.EMPTY if self._found_nothing else self._claim()
-            self._found_nothing = False
+            reply = Idle.EMPTY if nothing else self._claim()
             if isinstance(reply, Batch):
                 return reply, self._queue_of[reply.queue]
             if reply is Idle.UNKNOWN:

@@ -1,6 +1,7 @@
 """A worker's local copy of a small resource, brought up to date by each claim that names the resource.
 
-Only for what every turn of a kind reads as a whole: nodes. It equals the shared cache at the moment of the claim.
+Only for what every turn of a kind reads as a whole: nodes. After a claim it equals the shared cache at that moment. A
+worker that waits for its first key has read it ahead.
 """
 
 from __future__ import annotations

@@ -139,7 +139,8 @@ class TurnRunner:
         """Run all turns of the batch to their ends. Returns the ms that took, without the last call that ends turns.
 
         ``more``: asked for further keys while every turn under way waits for a function of a user, or has waited for
-        SLOW_MS. A key that crashed a worker stays alone. ``end_last``: makes that last call.
+        SLOW_MS. A key that crashed a worker stays alone. ``end_last``: makes that last call, unless a
+        failure is to be told first.
 
         Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError if nobody knows what is still locked. Whatever
         ends the batch early, nothing more is sent for any of its turns.
@@ -258,9 +259,8 @@ class TurnRunner:
             self._shown.end(each)
         limit_ms = self._settings.slow_turn_ms
         self.slow = self.slow or now_ms - begun_ms > limit_ms
-        is_last = not (
-            self._under_way or self._to_begin or self._behind
-        )  # it is ended in a moment, with the next claim
+        # The last turn is ended in a moment, with the next claim.
+        is_last = not (self._under_way or self._to_begin or any(claims for _, claims in self._behind.values()))
         if not is_last and (now_ms - begun_ms > limit_ms or (self._ended and now_ms - self._ended_ms >= limit_ms)):
             self._finish()
             now_ms = self._clock.mono_ms()
