@@ -10,11 +10,12 @@ from concurrent.futures import Future
 from typing import Any
 
 import orjson
-import redis
+from redis.exceptions import ResponseError
 from rq.exceptions import StopRequested
 from rq.worker import WorkerStatus
 
 from oarlock.broker import epoch
+from oarlock.broker.connection.client import connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
@@ -146,7 +147,7 @@ class Fleet:
     def __init__(self, redis_server: EmbeddedRedis, *, signs: bool = False, replicas: int = 3) -> None:
         self.redis, self._signs = redis_server, signs
         self.rig = Rig(Server(redis_server.url("admin")), settings=SETTINGS)
-        self.admin = self.rig.server.admin
+        self.admin, self._client = self.rig.server.admin, connect(redis_server.url("admin"))
         self.clock, self.api = self.rig.clock, self.rig.api
         self.cluster = ClusterApi(self.api)
         self.crashes: list[str] = []
@@ -183,7 +184,7 @@ class Fleet:
         try:
             seen = epoch.current(self.admin)
             busy = self.admin.hexists(self.broker.keys.state(QUEUE), KEY)
-        except (redis.ResponseError, BrokerUnreachable):
+        except (ResponseError, BrokerUnreachable):
             return False
         return seen.epoch == self.broker.epoch and seen.intact and seen.phase == "OPEN" and not busy
 
@@ -253,7 +254,7 @@ class Fleet:
             return
         if not seen.intact:
             return
-        broker = RedisBroker(self.admin, seen.epoch, clock=TEST_CLOCK)
+        broker = RedisBroker(self._client, seen.epoch, clock=TEST_CLOCK)
         try:
             broker.look("")
         except EpochOver:
@@ -279,7 +280,7 @@ class Fleet:
     def _new_worker(self, holder: str) -> KeyWorker:
         assert self._seen is not None
         assert self.broker is not None
-        client = redis.Redis.from_url(self.redis.url("worker"), protocol=2)
+        client = connect(self.redis.url("worker"))
         identity = Identity(holder, "s", self._seen, TurnSlots(1)[0])
         worker = KeyWorker([QUEUE], holder, connection=client, settings=SETTINGS, clock=self.clock, identity=identity)
         worker._holder, worker._slot = holder, identity.slot
