@@ -176,7 +176,7 @@ MUTANTS: dict[str, Mutant] = {
         code=((names.Taken.__init__, "unanswered.creates & unanswered.nodes.keys()", "()"),),
         weights=HANGING,
         options={"steps": 1200, "nodes": 5},
-        first=100,
+        first=432,
     ),
     "nothing is awaited": Mutant(
         patch=_nothing_awaited, weights=BACK_AND_FORTH, options={"nodes": 4, "workers": 2, "steps": 2500}
@@ -188,7 +188,7 @@ MUTANTS: dict[str, Mutant] = {
         code=((expectations._Known.told, 'hint.removeprefix("node=")', '""'),),
         weights=HANGING,
         options={"nodes": 5},
-        first=85,
+        first=241,
     ),
     "what is open stops everything": Mutant(
         code=((turn._snapshot, "satisfied = not", f"satisfied = {NOTHING_OPEN} and not"),),
@@ -214,7 +214,7 @@ MUTANTS: dict[str, Mutant] = {
     "the change log forgets what went": Mutant(
         script=(("lib/changes", "gone[#gone + 1] = id", "local _ = id"),),
         weights=replace(ROUGH, habits=NODES, nodes=6),
-        first=15,
+        first=19,
     ),
     "changes of nodes are not logged": Mutant(
         script=(("lib/changes", "redis.call('ZADD', changes_key(resource, gen), number(seq), id)", ""),),

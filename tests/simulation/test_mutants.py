@@ -138,10 +138,10 @@ def _marks_after_pods(monkeypatch: pytest.MonkeyPatch) -> None:
 NOTHING_OPEN = "not writes.unanswered.creates and not writes.unanswered.deletes"
 
 MUTANTS: dict[str, Mutant] = {
-    "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),)),
+    "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),), first=7),
     "finish takes any nonce": Mutant((("finish", "if found ~= nonce then", "if not found then"),), first=150),
     "marks are read after the pods": Mutant(
-        patch=_marks_after_pods, weights=replace(LAGGING, ingest=9, worker=70), first=1465
+        patch=_marks_after_pods, weights=replace(LAGGING, ingest=9, worker=70), first=2889
     ),
     "a pod is lost on the way from the cache": Mutant(
         code=((cache._loaded, "return [each.cached for each in found]", "return [each.cached for each in found[1:]]"),)
@@ -179,17 +179,17 @@ MUTANTS: dict[str, Mutant] = {
         first=1287,
     ),
     "what is open stops everything": Mutant(
-        code=((turn._snapshot, "satisfied = not", f"satisfied = {NOTHING_OPEN} and not"),), weights=NEITHER
+        code=((turn._snapshot, "satisfied = not", f"satisfied = {NOTHING_OPEN} and not"),), weights=NEITHER, first=325
     ),
     "a name that is borne is not open": Mutant(
         code=((decide._names, "creates - counted if", "creates - counted - {pod.name for pod in snapshot.pods} if"),),
         weights=TURNOVER,
-        first=48,
+        first=817,
     ),
     "reserved names do not count": Mutant(
         code=((expectations._Known.told, "[*self._creates, *self._reserved]", "self._creates"),),
         weights=TURNOVER,
-        first=48,
+        first=817,
     ),
     "a reservation ends with the answer": Mutant(
         code=(
@@ -200,7 +200,7 @@ MUTANTS: dict[str, Mutant] = {
             ),
         ),
         weights=TURNOVER,
-        first=48,
+        first=216,
     ),
     "creates are settled before D": Mutant(
         code=((expectations._Known.look, "in self._creates.items() if opened.over", "in self._creates.items()"),),
@@ -210,9 +210,9 @@ MUTANTS: dict[str, Mutant] = {
     "names are not reserved": Mutant(
         code=((claim._timed_expectations, 'name.startswith("create ")', "False"),),
         weights=TURNOVER,
-        first=48,
+        first=817,
     ),
-    "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES, first=180),
+    "deletes do not say what they mean": Mutant(patch=_no_preconditions, weights=GRAVES, first=489),
     "own writes need not be read": Mutant(
         patch=_needs_ignored,
         weights=LAGGING,

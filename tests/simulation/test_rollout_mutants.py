@@ -46,7 +46,7 @@ MUTANTS: dict[str, Mutant] = {
     "a size is for any version": Mutant(
         code=((bodies.update_patch, '"uid": uid, "resourceVersion": resource_version}', '"uid": uid}'),),
         weights=SWINGS,
-        first=300,
+        first=568,
     ),
     "own writes need not be read": Mutant(code=((rollout.rollout, "if claim.min_rv:", "if False:"),), weights=BEHIND),
     "sizes without an answer end before D": Mutant(

@@ -30,12 +30,12 @@ MUTANTS: dict[str, Mutant] = {
     "a delete under way is not minded": Mutant(
         code=((wanted.changes, "live.obj.uid in at_risk or", ""),),
         weights=SWINGS,
-        first=39,
+        first=152,
     ),
     "deletes that may land are forgotten": Mutant(
         code=((open_deletes.OpenDeletes.__init__, "or each.open.over", "or True"),),
         weights=SWINGS,
-        first=39,
+        first=152,
     ),
     "deletes are for any version": Mutant(
         code=((child_writes._write_of, "uid=obj.uid, rv=rv", 'uid=obj.uid, rv=""'),), weights=SWINGS
@@ -47,7 +47,7 @@ MUTANTS: dict[str, Mutant] = {
     "what a worker saw at rest is for ever": Mutant(
         code=((inputs.versions_of_others, "found += [each.rv for each in others]", "pass"),),
         weights=replace(USUAL, values=(2,)),
-        first=451,
+        first=529,
     ),
     "edits are not seen": Mutant(
         code=((wanted.as_wanted, "return not found or", "return True or"),),
