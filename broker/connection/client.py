@@ -179,8 +179,12 @@ class _Client(redis.Redis):
     def _exchange(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Send all, then read an answer to each. Where there is none, neither is there any to those after it."""
         connection = self._ready_connection()
-        connection.send_packed_command((b"".join(map(pack_command, calls)),), check_health=False)
-        return _answers(connection, len(calls))
+        try:
+            connection.send_packed_command((b"".join(map(pack_command, calls)),), check_health=False)
+            return _answers(connection, len(calls))
+        except BaseException:  # a signal's, too, that comes between the two
+            connection.disconnect()
+            raise
 
     def send(self, calls: Sequence[tuple[Any, ...]]) -> Callable[[], list[Any]]:
         """As the function, over a connection of the pool, so that others may call meanwhile."""

@@ -15,6 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from oarlock.broker.connection import client as client_module
 from oarlock.broker.connection.client import RunGuard, connect, in_one_go, send
 from oarlock.broker.values import EpochOver
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
@@ -179,6 +180,24 @@ def test_an_exception_leaves_none_of_many_answers_behind(
         patched.setattr(client._kept, "read_response", struck)  # type: ignore[attr-defined]
         with pytest.raises(KeyboardInterrupt):
             in_one_go(client, [("GET", "n"), ("GET", "n")])
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 2
+
+
+def test_an_exception_between_the_calls_and_the_answers_leaves_none_behind(
+    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = admin.script_load(COUNT)
+    client = connect(server.url("admin"))
+    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
+
+    def struck(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client_module, "_answers", struck)
+        with pytest.raises(KeyboardInterrupt):
+            in_one_go(client, [("GET", "n")])
+    assert client._kept._sock is None  # type: ignore[attr-defined]
     assert client.execute_command("EVALSHA", sha, 1, "n") == 2
 
 

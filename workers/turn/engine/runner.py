@@ -139,8 +139,8 @@ class TurnRunner:
         """Run all turns of the batch to their ends. Returns the ms that took, without the last call that ends turns.
 
         ``more``: asked for further keys while every turn under way waits for a function of a user, or has waited for
-        SLOW_MS. A key that crashed a worker stays alone. ``end_last``: makes that last call, unless a
-        failure is to be told first.
+        SLOW_MS. A key that crashed a worker stays alone. ``end_last``: makes that last call, unless a failure is to be
+        told first.
 
         Raises EpochOver; BrokerUnreachable, BrokerFull or RedisError if nobody knows what is still locked. Whatever
         ends the batch early, nothing more is sent for any of its turns.
