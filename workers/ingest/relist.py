@@ -167,8 +167,11 @@ class Relist:
         except BaseException:
             self._chunks = going + self._chunks
             raise
-        if not staged:  # the other may have gone between two parts, and then the lock is ours
-            self._broker.stage(self._resource, self._generation, [], lock_ms=1)
+        if not staged:
+            # The other may have gone between two parts, and then the lock is ours. Whatever comes of this, the list
+            # has a hole: it must not go on.
+            with suppress(BrokerUnreachable, BrokerFull):
+                self._broker.stage(self._resource, self._generation, [], lock_ms=1)
         return self._kept(staged, now_ms)
 
     def _stage_nothing(self, now_ms: int) -> Unlisted | None:

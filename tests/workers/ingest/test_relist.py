@@ -162,8 +162,9 @@ def test_what_is_being_staged_is_waited_for_where_a_list_is_given_up() -> None:
     of.close()
 
 
-def test_a_lock_that_came_to_it_between_two_parts_is_given_back() -> None:
-    """The first part was refused, so that the list has a hole."""
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_lock_that_came_to_it_between_two_parts_is_given_back(answered: bool) -> None:
+    """The first part was refused, so that the list has a hole: it ends, also where that has no answer."""
     broker = Recorded()
     assert broker.stage(PODS, "other", [])
     of = relist(broker, page(0, OBJECTS_AT_ONCE + 5, begins=True, ends=True))
@@ -172,6 +173,8 @@ def test_a_lock_that_came_to_it_between_two_parts_is_given_back() -> None:
     stage = broker.stage
 
     def commits_between(resource: str, generation: str, events: Any, *, lock_ms: int = 30_000) -> bool:
+        if lock_ms == 1 and not answered:
+            raise BrokerUnreachable("stage: no answer")
         staged = stage(resource, generation, events, lock_ms=lock_ms)
         if not staged:
             assert broker.commit_list(PODS, "other", RV).verdict == "OK"
@@ -180,4 +183,4 @@ def test_a_lock_that_came_to_it_between_two_parts_is_given_back() -> None:
     broker.stage = commits_between  # type: ignore[method-assign]
     assert outcome(of) == Unlisted("another ingestor stages it", busy=True)
     broker.stage = stage  # type: ignore[method-assign]
-    assert broker.stage(PODS, "third", []), "nobody holds the lock"
+    assert broker.stage(PODS, "third", []) is answered, "who is heard holds the lock no more"
