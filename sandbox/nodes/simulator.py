@@ -2,8 +2,9 @@
 of pods over one `PodApi`.
 
 One task works in turns. A turn takes in the changes that have arrived, asks the pure parts what follows,
-and writes their answers as batches; then others have a go. A pod costs two writes until it is ready and one when
-it ends, and no task or timer of its own; a node one write when it registers, and its heartbeats.
+and writes their answers as batches; then others have a go. Behind a server that is busy it takes several turns, for
+as long as the others had: pods become ready as fast as they are made. A pod costs two writes until it is ready and one
+when it ends, and no task or timer of its own; a node one write when it registers, and its heartbeats.
 
 Wiring: `Simulator(StorePodApi(store), NodeSettings(...), clock=store.clock)`, `start()` inside the running loop,
 `await stop()`. A node that somebody else creates is served like any other: it registers, reports ready and runs pods,
@@ -36,6 +37,7 @@ Obj = dict[str, Any]
 
 CHANGES_MAX: Final = 1024  # taken in before something is written
 WRITES_MAX: Final = 64  # of each sort in a turn: a few milliseconds between two requests served
+SHARE_MAX_S: Final = 0.02  # of turns in a row
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +72,7 @@ class Simulator(Background):
         self._untainted: dict[str, None] = {}  # nodes whose taints do not fit their state
         self._numbers = itertools.count(self.settings.nodes)
         self._unwatch: Callable[[], None] | None = None
+        self._rested_s = monotonic()
 
     async def begin(self) -> None:
         """Register the nodes and watch, without a task: `turn` is then to be called by hand."""
@@ -118,6 +121,15 @@ class Simulator(Background):
             await self._api.delete(evicted, now=False)
         return bool(changed or decisions.bindings or statuses or removals or evicted)
 
+    async def turns(self) -> bool:
+        """One, and more for as long as others had since the last ones. Whether anything may be left."""
+        begun_s = self._monotonic()
+        share_s = min(begun_s - self._rested_s, SHARE_MAX_S)
+        while (left := await self.turn() or bool(self._changes)) and self._monotonic() - begun_s < share_s:
+            pass
+        self._rested_s = self._monotonic()
+        return left
+
     # -- inside ----------------------------------------------------------------------------------
 
     async def _change_nodes(self, now_ms: float, at: str) -> bool:
@@ -141,7 +153,7 @@ class Simulator(Background):
                 if self._unwatch is None:
                     await self.begin()
                 await self._wait()
-                while await self.turn() or self._changes:
+                while await self.turns():
                     await asyncio.sleep(0)
             except Exception:
                 # A cluster whose nodes have silently stopped would look like a broken controller.

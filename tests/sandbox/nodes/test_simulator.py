@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from oarlock.sandbox.apiserver.store.events import Event
 from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs import deletion
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
@@ -430,6 +431,23 @@ async def until(store: Store, want: dict[str, int]) -> None:
     async with asyncio.timeout(10):
         while Counter(pod["status"]["phase"] for pod in store.list("Pod")) != want:
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("others_s", "bound"), [(0.0, 64), (0.004, 64), (0.010, 128), (1.0, 192)])
+def test_turns_take_as_long_as_the_others_had(others_s: float, bound: int) -> None:
+    world = World(ready_ms=1_000.0)
+    asyncio.run(world.nodes.turns())
+    world.now_s += others_s
+
+    def written(event: Event) -> None:
+        if event.type == "MODIFIED":
+            world.now_s += 0.0045 / 64  # a batch of them takes 4.5 ms
+
+    world.store.subscribe(written)
+    for i in range(500):
+        add(world.store, "Pod", f"p{i}")
+    assert asyncio.run(world.nodes.turns())
+    assert sum("nodeName" in pod["spec"] for pod in world.store.list("Pod")) == bound
 
 
 @pytest.mark.parametrize("ready_ms", [0, 5])
