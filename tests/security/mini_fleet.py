@@ -301,7 +301,7 @@ class Fleet:
                 reply = worker._claim()
                 if not isinstance(reply, Batch):
                     break
-                worker.execute_job(reply, worker._queue_of[reply.queue])
+                worker.execute_job([reply], worker._queue_of[reply.queue])
         except StopRequested:
             self.leaves.append(ExitCode(worker.exit_code).name)
             self._bury(worker)

@@ -133,8 +133,11 @@ class KeyWorker(RqShell):
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
-    ) -> tuple[Batch, KeyQueue] | None:
-        """Claim a batch, or wait for one. None: in burst mode (no ``timeout``) or after ``max_idle_time`` seconds."""
+    ) -> tuple[list[Batch], KeyQueue] | None:
+        """Claim a batch, or wait for one. None: in burst mode (no ``timeout``) or after ``max_idle_time`` seconds.
+
+        RQ's loop holds what it gets until it gets the next: a list, which is empty by then.
+        """
         burst, idle_since_ms = timeout is None, self._clock.mono_ms()
         shown = WorkerStatus.BUSY if self._state == WorkerStatus.BUSY else WorkerStatus.IDLE
         self._state, woken = WorkerStatus.IDLE, False
@@ -145,7 +148,7 @@ class KeyWorker(RqShell):
                 self.check_for_suspension(burst)
             reply = Idle.EMPTY if nothing else self._claim()
             if isinstance(reply, Batch):
-                return reply, self._queue_of[reply.queue]
+                return [reply], self._queue_of[reply.queue]
             if reply is Idle.UNKNOWN:
                 self._leave(ExitCode.RELEASED, "not registered any more")
             if reply is Idle.DRAIN:
@@ -200,15 +203,17 @@ class KeyWorker(RqShell):
 
     # -- the execution --------------------------------------------------------------------------------------------
 
-    def execute_job(self, job: Batch, queue: KeyQueue) -> None:
-        """Run a batch, and each that was claimed with the end of the one before. If we cannot go on, the process that
-        renews our leases gives back our keys.
+    def execute_job(self, job: list[Batch], queue: KeyQueue) -> None:
+        """Take the batch and run it, and each that was claimed with the end of the one before. If we cannot go on, the
+        process that renews our leases gives back our keys.
         """
-        batch: Batch | Idle = job
+        batch: Batch | Idle = job.pop()
         while isinstance(batch, Batch):
             self._run(batch)
             following, self._following = self._following, None
-            batch = Idle.WAIT if following is None else self._take(following)
+            batch = Idle.WAIT  # its objects are gone before those of the next are read
+            if following is not None:
+                batch = self._take(following)
         self._found_nothing = batch is Idle.EMPTY
 
     def _run(self, batch: Batch) -> None:

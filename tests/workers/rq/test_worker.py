@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -158,6 +160,27 @@ def test_a_batch_is_ended_in_one_call(run: Callable[..., KeyWorker]) -> None:
     assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2", "a/3"], ["a/4"]]
     assert engine.asked_for == [8, 8, 8]
     assert worker.exit_code is ExitCode.DONE
+
+
+class Claims(list[Claim]):
+    """There are weak references to it, and none to a list."""
+
+
+def test_a_batch_is_gone_before_the_next_is_read(run: Callable[..., KeyWorker]) -> None:
+    """It may have tens of thousands of objects. Neither RQ's loop nor ours holds on to it."""
+    batches = [batch_of("a/1"), batch_of("a/2"), batch_of("a/3")]
+    batches = [replace(each, claims=Claims(each.claims)) for each in batches]
+    refs, alive = [weakref.ref(each.claims) for each in batches], []
+
+    class Watched(ScriptedEngine):
+        def claim(self, holder: str, keys_max: int, **beside: Any) -> Batch | Idle:
+            alive.append(sum(ref() is not None for ref in refs))
+            return super().claim(holder, keys_max, **beside)
+
+    engine = Watched(batches, {})
+    batches.clear()
+    run(engine)
+    assert alive == [3, 2, 1, 0]
 
 
 def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., KeyWorker]) -> None:

@@ -75,6 +75,8 @@ class WaitingTurns:
                 return None
             if each in self._waiting:  # a turn that failed meanwhile may be reported twice
                 del self._waiting[each]
+                if not self._waiting:
+                    self._not_slow_yet.clear()
                 return each
         return None
 

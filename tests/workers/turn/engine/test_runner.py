@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -81,6 +82,7 @@ class Rig:
         self.clock, self.settings, self.told = ManualClock(), Settings(**settings), list[str]()
         self.failures: dict[str, BaseException | None] = {}
         self.scripts: dict[str, Script] = {}
+        self.begun: list[weakref.ref[Turn]] = []
         self.slots, self.row = TurnSlots(1), own_row()
         self.shown = LongTurns(None, "w", "rq:worker:w", 480, self.clock)  # type: ignore[arg-type]
         self._on_finish = on_finish
@@ -89,7 +91,9 @@ class Rig:
         )
 
     def start(self, batch: Batch, claim: Claim) -> Turn:
-        return Turn(claim, self.scripts[claim.key], self.told)
+        turn = Turn(claim, self.scripts[claim.key], self.told)
+        self.begun.append(weakref.ref(turn))
+        return turn
 
     def finish(self, finishes: Any) -> list[int]:
         self.told.append("end of " + " ".join(each.key for each in finishes))
@@ -124,6 +128,14 @@ def test_while_one_waits_the_others_go_on_and_all_are_ended_in_one_call() -> Non
     first, second = Future[Any](), Future[Any]()
     told = Rig().run(a=[first], b=[second], c=[answered(second)], d=[answered(first)])
     assert told == ["a", "b", "c", "d", "b", "a", "end of c d b a"]
+
+
+def test_what_is_over_is_gone_with_all_it_had_in_memory() -> None:
+    rig, waits = Rig(), Future[Any]()
+    rig.run(a=[waits], b=[answered(waits)])
+    rig.scripts.clear()
+    del waits
+    assert [ref() for ref in rig.begun] == [None, None]
 
 
 def test_ages_of_chosen_pods_are_counted_once_a_turn() -> None:
