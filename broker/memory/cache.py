@@ -87,7 +87,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         if not unchanged:
             was = old.all_wakes if old is not None else ""
             woken = was.split() + (new.all_wakes.split() if new.all_wakes != was else [])
-            trigger = f"{'del' if event.blob is None else 'set'} {resource}/{event.id}"
+            trigger = f"{event.trigger} {resource}/{event.id}"
             wakings += [(task, trigger, at) for task in woken]
             if changes.mirrored(old) or (event.blob is not None and changes.mirrored(new)):
                 changes.log(state, resource, gen, event.id)

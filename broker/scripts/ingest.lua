@@ -7,7 +7,8 @@
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4] "told" where the keys that the events woke are to be told, for traces; "exactly" where nothing may have been applied after from; else ""
 -- ARGV[5..] count and pairs name, bytes of what lies apart or text of a class; then six an event:
---   "set" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+--   "set" | "seen" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+--   "seen": a set that asks its controller for nothing new, as a status does
 -- Returns: {"OK", keys added, events skipped, with "told" {queue:key, queued since ms, number of the event, ...}}
 --          | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back. It is written last, so a replay after a failure does no harm.
@@ -29,10 +30,11 @@ local function check_tasks(wakes)
   end
 end
 for i = first, #ARGV, 6 do -- check every argument before the first write
-  local known, lines, bad = ARGV[i] == 'set' or ARGV[i] == 'del', ARGV[i + 5], nil
+  local op, lines, bad = ARGV[i], ARGV[i + 5], nil
+  local known = op == 'set' or op == 'seen' or op == 'del'
   if not known or not storable(ARGV[i + 2], ARGV[i + 3], lines) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
   local line = string.match(lines, '^[^\n]*')
-  if ARGV[i] == 'set' and not classed[line] then -- those of a class have the same line
+  if op ~= 'del' and not classed[line] then -- those of a class have the same line
     local _, class = without_class(line)
     local name = apart_in(line)
     if (name and not parts[name]) or (class and not parts[class]) then
@@ -89,7 +91,7 @@ for i = first, #ARGV, 6 do
   if newer(rv, mark) then
     local uid, blob, lines = string.match(ARGV[i + 3], '^%S*'), ARGV[i + 4], ARGV[i + 5]
     local stop = string.find(lines, '\n', 1, true)
-    local entries = op == 'set' and string.sub(lines, 1, stop - 1) or ''
+    local entries = op ~= 'del' and string.sub(lines, 1, stop - 1) or ''
     local wakes = wakes_of(entries, string.sub(lines, stop + 1))
     local old = objects_now[id]
     local old_uid, old_entries, old_wakes, old_blob = '', '', '', nil
@@ -99,7 +101,7 @@ for i = first, #ARGV, 6 do
       old_wakes = wakes_of(old_entries, old_wakes)
       old_blob = string.sub(old, stop + 1)
     end
-    local same = op == 'set' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
+    local same = op ~= 'del' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
     if not same then
       local trigger = op .. ' ' .. resource .. '/' .. id
       for task in string.gmatch(wakes == old_wakes and wakes or old_wakes .. ' ' .. wakes, '%S+') do
@@ -108,7 +110,7 @@ for i = first, #ARGV, 6 do
       end
     end
     changes[#changes + 1] = {id, old_entries, entries, not same and (mirrored(old_entries) or mirrored(entries))}
-    objects_now[id] = op == 'set' and rv .. ' ' .. ARGV[i + 3] .. '\n' .. lines .. '\n' .. blob
+    objects_now[id] = op ~= 'del' and rv .. ' ' .. ARGV[i + 3] .. '\n' .. lines .. '\n' .. blob
   end
 end
 

@@ -44,6 +44,20 @@ class Claimer(_Object, Protocol):
     def waits_for_pods(self) -> bool: ...
 
 
+class _Status(Protocol):
+    @property
+    def observed_generation(self) -> int: ...
+
+
+class Reporter(Claimer, Protocol):
+    """An owner whose status says which generation of it its controller has seen."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def status(self) -> _Status: ...
+
+
 T = TypeVar("T", bound=Claimable)
 
 

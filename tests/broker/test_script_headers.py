@@ -137,11 +137,11 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "e64b996c8a1322009b6686076824b04f766644e2b783694db4cd8413daa009f0",
+    4: "4f1b292a70ee8b783252b11faf08e555f826b1a85068282c215cde35a4b7126e",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
-That of 4, which no release has yet, was taken anew twelve times: when comments and local names changed; when
+That of 4, which no release has yet, was taken anew time and again: when comments and local names changed; when
 expectations with an open write or an answered delete came to live for eight days and a finish to ask whose a hash is;
 when an answered scale came to live as long; when a claim came to take a rate; when keys came to remember what queued
 them and their turns, and came to be paused; when pauses came to end by themselves, workers to be drained and acts to be
@@ -150,8 +150,8 @@ class; when the newest turns of a key came to lie apart; when a claim came to co
 when keys that find the front of their queue full came to wait in a backlog, and there in lanes; when a claim came to
 hand over less of a key at rest, and scripts came without the functions that they do not call; when each queue came to
 have a wake list; when namespaces came to have rates, and they and controllers weights; when what the pods of a class
-have in common came to lie with the class; when an ingest came to be exact on demand. Of what there
-was the wake list and the values of pods did change, and of the results that of a claim.
+have in common came to lie with the class; when an ingest came to be exact on demand; when statuses came to ask for
+nothing. Of what there was the wake list and the values of pods did change, and of the results that of a claim.
 """
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from oarlock.controllers.objects.model import OwnerRef, Requirement, label_selector
+from oarlock.controllers.objects.model import OwnerRef, ReplicaSetStatus, Requirement, label_selector
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods.classes import class_of
 from oarlock.controllers.pods.slots import base_of
-from oarlock.controllers.routing import Routes, route_owner, route_pod, route_revision
+from oarlock.controllers.routing import Routes, route_owner, route_pod, route_replicaset, route_revision
 from tests.controllers.builders import NOW_MS, OURS, THEIRS, UID, pod, rs, with_fields
 from tests.controllers.history.history_builders import THEIR_DAEMONS, daemons, revision
 
@@ -173,14 +173,16 @@ def test_revision(one, gone, index, wake):
 @pytest.mark.parametrize(
     ("owner", "gone", "routes"),
     [
-        pytest.param(rs(), False, Routes((*LOOK, "=2"), (("replicaset", "default/web"),)), id="wakes itself"),
+        pytest.param(
+            rs(), False, Routes((*LOOK, "=2"), (("replicaset", "default/web"),), seen=True), id="wakes itself"
+        ),
         pytest.param(
             rs(), True, Routes((), (("replicaset", "default/web"),)), id="11.2.15 gone: wakes itself once more"
         ),
         pytest.param(
             rs(owner_refs=(DEPLOYMENT,)),
             False,
-            Routes(("owner=dep-uid", *LOOK, "=2"), (("replicaset", "default/web"),)),
+            Routes(("owner=dep-uid", *LOOK, "=2"), (("replicaset", "default/web"),), seen=True),
             id="found by its own controller",
         ),
         pytest.param(
@@ -191,6 +193,17 @@ def test_revision(one, gone, index, wake):
 def test_owner(owner, gone, routes):
     """Every event about an owner wakes it."""
     assert route_owner(owner, gone, "replicaset", base_of) == routes
+
+
+@pytest.mark.parametrize(
+    ("generation", "observed", "seen"), [(1, 0, False), (1, 1, True), (3, 2, False), (3, 3, True), (0, 0, False)]
+)
+def test_what_its_controller_has_seen_asks_for_nothing(generation, observed, seen):
+    status = ReplicaSetStatus(observed_generation=observed)
+    owner = rs(generation=generation, status=status)
+    assert route_owner(owner, False, "replicaset", base_of).seen is seen
+    assert route_replicaset(owner, False, "replicaset", {}, OwnerTable()).seen is seen
+    assert not route_owner(owner, True, "replicaset", base_of).seen
 
 
 @pytest.mark.parametrize(
