@@ -1,0 +1,58 @@
+"""What is told of an object beside its projection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from oarlock.cluster.http.frames import WatchEvent
+from oarlock.controllers.registry import WATCHED
+from oarlock.workers.ingest.known_owners import KnownOwners
+from oarlock.workers.ingest.projection import Projector
+
+
+def owner(observed: int | None) -> dict[str, Any]:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return {
+        "metadata": {"namespace": "shop", "name": "web", "uid": "u", "resourceVersion": "7", "generation": 2},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template, "strategy": {}},
+        "status": {} if observed is None else {"observedGeneration": observed},
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "observed", "trigger"),
+    [
+        ("ADDED", None, "set"),
+        ("MODIFIED", 1, "set"),
+        ("MODIFIED", 2, "seen"),
+        ("ADDED", 2, "seen"),
+        ("DELETED", 2, "del"),
+    ],
+)
+@pytest.mark.parametrize("resource", ["replicasets", "replicationcontrollers", "daemonsets", "deployments"])
+def test_an_owner_asks_for_nothing_new_once_its_status_tells_of_it(
+    resource: str, type_: str, observed: int | None, trigger: str
+) -> None:
+    body = owner(observed)
+    if resource == "replicationcontrollers":
+        body["spec"]["selector"] = body["spec"]["selector"]["matchLabels"]
+    projector = Projector(WATCHED[resource], KnownOwners())
+    batch, taken = projector.batch([WatchEvent(type_, "7", orjson.dumps(body))], "6", "6", 1 << 20)
+    assert taken == 1
+    assert [event.trigger for event in batch.events] == [trigger]
+
+
+def test_a_pod_never_has_a_controller_that_has_seen_it() -> None:
+    body = {
+        "metadata": {"namespace": "shop", "name": "web-1", "uid": "p", "resourceVersion": "7", "generation": 1},
+        "spec": {},
+        "status": {},
+    }
+    batch, _ = Projector(WATCHED["pods"], KnownOwners()).batch(
+        [WatchEvent("MODIFIED", "7", orjson.dumps(body))], "6", "6", 1 << 20
+    )
+    assert [event.trigger for event in batch.events] == ["set"]
