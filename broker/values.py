@@ -372,7 +372,7 @@ class Event(NamedTuple):
     ``apart``: name and bytes of a part that is stored once for all objects that name it. ``kind``: what the object
     counts as under the first of its entries, as text; b"" where it does not count. It begins with "+" or "-"
     (``LoadSpec``). What follows its first line, which has no blanks, ends the object's blob, before the uid, and is
-    left out of ``blob``. ``seen``: its controller has seen what it asks for, as after a status of ours.
+    left out of ``blob``. ``observed``: its controller has observed its generation, as after a status of ours.
     """
 
     id: str
@@ -384,12 +384,12 @@ class Event(NamedTuple):
     signature: str = ""
     apart: tuple[str, bytes] | None = None
     kind: bytes = b""
-    seen: bool = False
+    observed: bool = False
 
     @property
     def trigger(self) -> str:
         """The first word of the trigger of the keys that it wakes."""
-        return "del" if self.blob is None else "seen" if self.seen else "set"
+        return "del" if self.blob is None else "observed" if self.observed else "set"
 
     @property
     def whole(self) -> bytes:

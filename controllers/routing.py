@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of
-from oarlock.controllers.ownership.claim import Claimable, Reporter
+from oarlock.controllers.ownership.claim import Claimable, Claimer
 from oarlock.controllers.ownership.orphans import labels_to_look_for, places_by_label, places_by_name, where_to_look
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods import slots
@@ -26,15 +26,15 @@ LOCAL_CACHE_ENTRY = "mirror"  # its older name, which Redis keeps
 
 class Routes(msgspec.Struct, frozen=True):
     """`index`: entries such as `owner=<uid>`, and words about where to look (see orphans.py). `wake`: queues and keys.
-    `warning`: for the log, or empty. `kind`: the class that the object counts under with its owner, or empty. `seen`:
-    it is an owner whose controller has seen what it asks for.
+    `warning`: for the log, or empty. `kind`: the class that the object counts under with its owner, or empty.
+    `observed`: it is an owner whose controller has observed its generation.
     """
 
     index: tuple[str, ...] = ()
     wake: tuple[WakeKey, ...] = ()
     warning: str = ""
     kind: bytes = b""
-    seen: bool = False
+    observed: bool = False
 
 
 def owner_entry(uid: str) -> str:
@@ -118,7 +118,7 @@ def route_revision(revision: Claimable, gone: bool, queue_of_kind: Mapping[str, 
     return Routes(routes.index)
 
 
-def route_owner(owner: Reporter, gone: bool, queue: str, base_of: Callable[[str], str]) -> Routes:
+def route_owner(owner: Claimer, gone: bool, queue: str, base_of: Callable[[str], str]) -> Routes:
     """An owner was added or changed, or has gone. It wakes itself, even if only its status changed.
 
     `base_of`: from the owner's name to the beginning of its pods' names.
@@ -129,7 +129,7 @@ def route_owner(owner: Reporter, gone: bool, queue: str, base_of: Callable[[str]
     look = where_to_look(owner.namespace, owner.selector, base_of(owner.name))
     if isinstance(owner, ReplicaSet):
         look += asked_word(owner)
-    return Routes(look if ref is None else (owner_entry(ref.uid), *look), wake, seen=_is_seen(owner))
+    return Routes(look if ref is None else (owner_entry(ref.uid), *look), wake, observed=owner.is_observed)
 
 
 def route_replicaset(
@@ -145,19 +145,15 @@ def route_replicaset(
     own = route_owner(replicaset, gone, queue, slots.base_of)
     above = route_dependent(replicaset, gone, queue_of_kind, owners)
     index = tuple(dict.fromkeys((*own.index, *above.index)))
-    return Routes(index, (*own.wake, *above.wake), above.warning, seen=own.seen)
+    return Routes(index, (*own.wake, *above.wake), above.warning, observed=own.observed)
 
 
-def route_rollout(owner: Reporter, gone: bool, queue: str) -> Routes:
+def route_rollout(owner: Claimer, gone: bool, queue: str) -> Routes:
     """An owner of ReplicaSets was added or changed, or has gone. It wakes itself, even if only its status changed."""
     wake = ((queue, owner.key),)
     if gone:
         return Routes(wake=wake)
-    return Routes(labels_to_look_for(owner.namespace, owner.selector), wake, seen=_is_seen(owner))
-
-
-def _is_seen(owner: Reporter) -> bool:
-    return 0 < owner.generation <= owner.status.observed_generation
+    return Routes(labels_to_look_for(owner.namespace, owner.selector), wake, observed=owner.is_observed)
 
 
 def route_node(node: Node, gone: bool, queue: str) -> Routes:

@@ -8,13 +8,13 @@ import msgspec
 from oarlock.controllers.columns import Columns
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects import codec
-from oarlock.controllers.ownership.claim import Reporter
+from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods import slots
 from oarlock.controllers.routing import Routes, route_owner
 
 T = TypeVar("T")
-OwnerT = TypeVar("OwnerT", bound=Reporter)
+OwnerT = TypeVar("OwnerT", bound=Claimer)
 
 
 class Watched(msgspec.Struct, Generic[T], frozen=True):

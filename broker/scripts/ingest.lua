@@ -7,8 +7,8 @@
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4] "told" where the keys that the events woke are to be told, for traces; "exactly" where nothing may have been applied after from; else ""
 -- ARGV[5..] count and pairs name, bytes of what lies apart or text of a class; then six an event:
---   "set" | "seen" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
---   "seen": a set that asks its controller for nothing new, as a status does
+--   "set" | "observed" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+--   "observed": a set of an object whose status tells of its generation already
 -- Returns: {"OK", keys added, events skipped, with "told" {queue:key, queued since ms, number of the event, ...}}
 --          | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back. It is written last, so a replay after a failure does no harm.
@@ -31,7 +31,7 @@ local function check_tasks(wakes)
 end
 for i = first, #ARGV, 6 do -- check every argument before the first write
   local op, lines, bad = ARGV[i], ARGV[i + 5], nil
-  local known = op == 'set' or op == 'seen' or op == 'del'
+  local known = op == 'set' or op == 'observed' or op == 'del'
   if not known or not storable(ARGV[i + 2], ARGV[i + 3], lines) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
   local line = string.match(lines, '^[^\n]*')
   if op ~= 'del' and not classed[line] then -- those of a class have the same line

@@ -12,7 +12,7 @@ from oarlock.cli.tables import span
 
 _EVENTS = {
     "set": "{} was written",
-    "seen": "{} was written, and asks for nothing new",
+    "observed": "{} was written, its controller has observed its generation",
     "del": "{} was deleted",
     "list": "{} were listed anew",
     "read": "the cache of {} showed a write of its own",
@@ -67,8 +67,8 @@ def cause_text(kind: str) -> str:
     word, _, about = kind.partition(" ")
     if word == "lost":
         return "workers were lost in their turns"
-    if word in ("set", "seen", "del"):
-        return f"{about} were {'deleted' if word == 'del' else 'written'}"
+    if word in ("set", "del"):
+        return f"{about} were {'written' if word == 'set' else 'deleted'}"
     return trigger_text(kind) if word in _EVENTS else f"turns of {word} woke them"
 
 

@@ -51,13 +51,11 @@ def namespaces_of(samples: Sequence[Sample]) -> tuple[NamespaceLook, ...]:
     return tuple(sorted(found, key=lambda each: (-each.keys, each.namespace)))
 
 
-_OF_RESOURCES = ("set", "seen", "del", "list", "read")
-
-
 def _kind_of(trigger: str) -> str:
-    """A trigger without its object: "set replicasets"."""
+    """A trigger without its object: "set replicasets", whether or not that was observed."""
     word, _, about = trigger.partition(" ")
-    return f"{word} {about.partition('/')[0].partition(' ')[0]}" if word in _OF_RESOURCES else word
+    word = "set" if word == "observed" else word
+    return f"{word} {about.partition('/')[0].partition(' ')[0]}" if word in ("set", "del", "list", "read") else word
 
 
 def _namespace(key: str) -> str:

@@ -46,3 +46,8 @@ class DaemonSet(Namespaced, frozen=True):
     owner_refs: tuple[OwnerRef, ...] = ()
     status: DaemonSetStatus = DaemonSetStatus()
     created_ms: int = 0
+
+    @property
+    def is_observed(self) -> bool:
+        """See Named."""
+        return 0 < self.generation <= self.status.observed_generation

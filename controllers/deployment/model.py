@@ -66,3 +66,8 @@ class Deployment(Namespaced, frozen=True):
     def waits_for_pods(self) -> bool:
         """With Recreate no new pod comes before the last old one has gone, and no ReplicaSet shows that moment."""
         return self.strategy == RECREATE
+
+    @property
+    def is_observed(self) -> bool:
+        """See Named."""
+        return 0 < self.generation <= self.status.observed_generation

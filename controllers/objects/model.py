@@ -61,6 +61,11 @@ class Named(msgspec.Struct, frozen=True, array_like=True):
         """Whether the end of a pod that it selects wakes it, though another object controls that pod."""
         return False
 
+    @property
+    def is_observed(self) -> bool:
+        """Whether its status tells of its generation: then its controller has observed what it asks for."""
+        return False
+
 
 class Namespaced(Named, frozen=True):
     """What the projections of most kinds begin with."""
@@ -146,6 +151,11 @@ class ReplicaSet(Namespaced, frozen=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     template_digest: str = ""
+
+    @property
+    def is_observed(self) -> bool:
+        """See Named."""
+        return 0 < self.generation <= self.status.observed_generation
 
 
 class Owned(Protocol):

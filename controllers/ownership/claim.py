@@ -42,20 +42,8 @@ class Claimer(_Object, Protocol):
     def selector(self) -> LabelSelector | None: ...
     @property
     def waits_for_pods(self) -> bool: ...
-
-
-class _Status(Protocol):
     @property
-    def observed_generation(self) -> int: ...
-
-
-class Reporter(Claimer, Protocol):
-    """An owner whose status says which generation of it its controller has seen."""
-
-    @property
-    def generation(self) -> int: ...
-    @property
-    def status(self) -> _Status: ...
+    def is_observed(self) -> bool: ...
 
 
 T = TypeVar("T", bound=Claimable)

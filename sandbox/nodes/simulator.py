@@ -153,6 +153,7 @@ class Simulator(Background):
                 if self._unwatch is None:
                     await self.begin()
                 await self._wait()
+                self._rested_s = self._monotonic()
                 while await self.turns():
                     await asyncio.sleep(0)
             except Exception:

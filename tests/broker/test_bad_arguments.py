@@ -52,6 +52,7 @@ GOOD: dict[str, list[Any]] = {
         *("pods", "100", "105", "told", 1, "d1", "apart"),
         *("set", "ns/p1", "103", "u1", "blob", f"owner=uid-ns/a mirror *d1\n{QUEUE}:ns/a"),
         *("del", "ns/p0", "104", "u0", "", f"\n{QUEUE}:ns/b {QUEUE}:ns/z"),
+        *("observed", "ns/p2", "105", "u2", "blob", f"\n{QUEUE}:ns/a"),
     ],
     "stage": [
         *("replicasets", "g2", 30000, 1, "d1", "apart"),

@@ -137,7 +137,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "4f1b292a70ee8b783252b11faf08e555f826b1a85068282c215cde35a4b7126e",
+    4: "23bfc91f6b52917a51d7c15e98355565eb93a9e86cb767199609ffa149e81e0f",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
@@ -150,8 +150,8 @@ class; when the newest turns of a key came to lie apart; when a claim came to co
 when keys that find the front of their queue full came to wait in a backlog, and there in lanes; when a claim came to
 hand over less of a key at rest, and scripts came without the functions that they do not call; when each queue came to
 have a wake list; when namespaces came to have rates, and they and controllers weights; when what the pods of a class
-have in common came to lie with the class; when an ingest came to be exact on demand; when statuses came to ask for
-nothing. Of what there was the wake list and the values of pods did change, and of the results that of a claim.
+have in common came to lie with the class; when an ingest came to be exact on demand; when what was observed came to be
+another lane. Of what there was the wake list and the values of pods did change, and of the results that of a claim.
 """
 
 

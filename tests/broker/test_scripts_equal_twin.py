@@ -537,8 +537,8 @@ class Twins(RuleBasedStateMachine):
         rv = str(self.mark(resource) + offset)
         signature = "" if blob is None or int(rv) % 3 == 0 else f"signature-{rv}"
         apart = None if len(index) < 2 else (f"d{len(index)}", b"part" * len(index))
-        seen = int(rv) % 2 == 0
-        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), signature, apart, kind, seen)
+        observed = int(rv) % 2 == 0
+        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), signature, apart, kind, observed)
 
     def mark(self, resource: str) -> int:
         return int(self.memory.store.state.watermark.get(resource, "98"))

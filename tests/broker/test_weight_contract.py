@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import ceil
 
 import pytest
 from hypothesis import given, settings
@@ -226,7 +227,7 @@ def test_how_long_a_key_waits_is_bounded_when_it_comes(
             rounds = bounds.pop(key, None)
             if rounds is not None:
                 for each, times in waited.pop(key).items():
-                    most = (rounds + 1) / rounds_of(*each) + 1
+                    most = (ceil(rounds) + 1) / rounds_of(*each) + 1
                     assert each == class_of(key) or times <= most, (key, each, times, most)
             for other in waited.values():
                 if key in backlog:

@@ -174,7 +174,7 @@ def test_revision(one, gone, index, wake):
     ("owner", "gone", "routes"),
     [
         pytest.param(
-            rs(), False, Routes((*LOOK, "=2"), (("replicaset", "default/web"),), seen=True), id="wakes itself"
+            rs(), False, Routes((*LOOK, "=2"), (("replicaset", "default/web"),), observed=True), id="wakes itself"
         ),
         pytest.param(
             rs(), True, Routes((), (("replicaset", "default/web"),)), id="11.2.15 gone: wakes itself once more"
@@ -182,7 +182,7 @@ def test_revision(one, gone, index, wake):
         pytest.param(
             rs(owner_refs=(DEPLOYMENT,)),
             False,
-            Routes(("owner=dep-uid", *LOOK, "=2"), (("replicaset", "default/web"),), seen=True),
+            Routes(("owner=dep-uid", *LOOK, "=2"), (("replicaset", "default/web"),), observed=True),
             id="found by its own controller",
         ),
         pytest.param(
@@ -196,14 +196,14 @@ def test_owner(owner, gone, routes):
 
 
 @pytest.mark.parametrize(
-    ("generation", "observed", "seen"), [(1, 0, False), (1, 1, True), (3, 2, False), (3, 3, True), (0, 0, False)]
+    ("generation", "observed", "expected"), [(1, 0, False), (1, 1, True), (3, 2, False), (3, 3, True), (0, 0, False)]
 )
-def test_what_its_controller_has_seen_asks_for_nothing(generation, observed, seen):
+def test_what_its_controller_has_observed(generation, observed, expected):
     status = ReplicaSetStatus(observed_generation=observed)
     owner = rs(generation=generation, status=status)
-    assert route_owner(owner, False, "replicaset", base_of).seen is seen
-    assert route_replicaset(owner, False, "replicaset", {}, OwnerTable()).seen is seen
-    assert not route_owner(owner, True, "replicaset", base_of).seen
+    assert route_owner(owner, False, "replicaset", base_of).observed is expected
+    assert route_replicaset(owner, False, "replicaset", {}, OwnerTable()).observed is expected
+    assert not route_owner(owner, True, "replicaset", base_of).observed
 
 
 @pytest.mark.parametrize(

@@ -424,4 +424,9 @@ class Ingestor:
         routes, apart = kind.route(obj, False, self._owners), kind.apart(obj)
         wakes = tuple(f"{queue}:{key}" for queue, key in routes.wake)
         blob = without_ending(kind.encode(obj), routes.kind, obj.uid)
-        return Event(f"{NAMESPACE}/{name}", rv, obj.uid, blob, routes.index, wakes, apart=apart, kind=routes.kind)
+        return Event(
+            *(f"{NAMESPACE}/{name}", rv, obj.uid, blob, routes.index, wakes),
+            apart=apart,
+            kind=routes.kind,
+            observed=routes.observed,
+        )

@@ -130,7 +130,9 @@ class Projector:
         kind = routes.kind if entries == routes.index else b""  # the entry that it counts under may be left out
         if blob is not None and kind:
             blob = without_ending(blob, kind, obj.uid)
-        return Event(obj.key, rv, obj.uid, blob, entries, _words(tasks), apart=apart, kind=kind, seen=routes.seen)
+        return Event(
+            obj.key, rv, obj.uid, blob, entries, _words(tasks), apart=apart, kind=kind, observed=routes.observed
+        )
 
     def _skip(self, raw: bytes, error: WireError) -> None:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.

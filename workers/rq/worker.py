@@ -211,9 +211,9 @@ class KeyWorker(RqShell):
         while isinstance(batch, Batch):
             self._run(batch)
             following, self._following = self._following, None
-            batch = Idle.WAIT  # its objects are gone before those of the next are read
+            batch = Idle.WAIT  # its objects are gone before those of the next are taken apart
             if following is not None:
-                batch = self._take(following)
+                batch, following = self._take(following), None
         self._found_nothing = batch is Idle.EMPTY
 
     def _run(self, batch: Batch) -> None:

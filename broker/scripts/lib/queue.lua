@@ -81,8 +81,8 @@ local function front_of(queue)
 end
 
 -- Give a key the next place of its namespace in the lane, if it is before the place that it has. That is some rounds after the last one, or
--- in the round that is served. With a weight of 4 it is a fourth of those rounds, so four keys have a place in each. Keys that moved up leave
--- places empty: a key waits for no more places than there are keys that wait.
+-- in the round that is served. With a weight of 4 it is a fourth of those rounds, so four keys of lane 0 have a place in each. Keys that
+-- moved up leave places empty: a key waits for no more places than there are keys that wait.
 local function line_up(queue, key, lane, front, place_now)
   local rounds, namespace = base .. queue .. ':rounds', namespace_of(key)
   local mine, step = lane .. ' ' .. namespace, STEPS[lane] / weight_of(namespace)
@@ -96,7 +96,7 @@ local function line_up(queue, key, lane, front, place_now)
   if place_now and place >= place_now then return end
   front.next[mine] = round + step
   if not place_now then front.waiting = front.waiting + 1 end
-  redis.call('ZADD', rounds, string.format('%.17g', front.next[mine]), mine) -- a weight makes it no whole number
+  redis.call('ZADD', rounds, string.format('%.17g', front.next[mine]), mine) -- a lane or a weight makes it no whole number
   redis.call('ZADD', base .. queue .. ':backlog', number(place), key)
 end
 

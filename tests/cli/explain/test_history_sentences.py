@@ -26,7 +26,10 @@ TURN = PastTurn("ok", "create pods x3", 1, 8_000, 5, 40, "w-1", Triggers(1, "ask
     [
         ("set pods/ns/web-1", "pods/ns/web-1 was written"),
         ("del pods/ns/web-1", "pods/ns/web-1 was deleted"),
-        ("seen replicasets/ns/web", "replicasets/ns/web was written, and asks for nothing new"),
+        (
+            "observed replicasets/ns/web",
+            "replicasets/ns/web was written, its controller has observed its generation",
+        ),
         ("list pods", "pods were listed anew"),
         ("read pods", "the cache of pods showed a write of its own"),
         ("due", "its time had come"),

@@ -64,15 +64,13 @@ def test_what_queues_the_keys_of_a_namespace_counts_by_its_events() -> None:
     a, b = namespaces_of([Sample("rs", 4, found)])
     assert a.because == (("set replicasets", 40), ("due", 2))
     assert b.because == ()
-    told = Triggers(2, "due", "seen replicasets/b/z")
-    assert namespaces_of([Sample("rs", 1, {"b/z": told})])[0].because == (("seen replicasets", 2),)
+    told = {"b/y": Triggers(2, "due", "observed replicasets/b/y"), "b/z": Triggers(3, "due", "set replicasets/b/z")}
+    assert namespaces_of([Sample("rs", 2, told)])[0].because == (("set replicasets", 5),)
     woken = Triggers(3, "replicaset a/x", "deployment b/web")
     assert namespaces_of([Sample("rs", 1, {"b/y": woken})])[0].because == (("deployment", 3),)
     assert [
-        cause_text(kind)
-        for kind in ("set replicasets", "seen replicasets", "del pods", "list nodes", "due", "lost", "deployment")
+        cause_text(kind) for kind in ("set replicasets", "del pods", "list nodes", "due", "lost", "deployment")
     ] == [
-        "replicasets were written",
         "replicasets were written",
         "pods were deleted",
         "nodes were listed anew",

@@ -28,13 +28,13 @@ def owner(observed: int | None) -> dict[str, Any]:
     [
         ("ADDED", None, "set"),
         ("MODIFIED", 1, "set"),
-        ("MODIFIED", 2, "seen"),
-        ("ADDED", 2, "seen"),
+        ("MODIFIED", 2, "observed"),
+        ("ADDED", 2, "observed"),
         ("DELETED", 2, "del"),
     ],
 )
 @pytest.mark.parametrize("resource", ["replicasets", "replicationcontrollers", "daemonsets", "deployments"])
-def test_an_owner_asks_for_nothing_new_once_its_status_tells_of_it(
+def test_an_owner_is_observed_once_its_status_tells_of_its_generation(
     resource: str, type_: str, observed: int | None, trigger: str
 ) -> None:
     body = owner(observed)
@@ -46,7 +46,7 @@ def test_an_owner_asks_for_nothing_new_once_its_status_tells_of_it(
     assert [event.trigger for event in batch.events] == [trigger]
 
 
-def test_a_pod_never_has_a_controller_that_has_seen_it() -> None:
+def test_a_pod_is_never_observed() -> None:
     body = {
         "metadata": {"namespace": "shop", "name": "web-1", "uid": "p", "resourceVersion": "7", "generation": 1},
         "spec": {},
