@@ -36,8 +36,8 @@ from oarlock.sandbox.nodes.settings import NodeSettings
 Obj = dict[str, Any]
 
 CHANGES_MAX: Final = 1024  # taken in before something is written
-WRITES_MAX: Final = 64  # of each sort in a turn: a few milliseconds between two requests served
-SHARE_MAX_S: Final = 0.02  # of turns in a row
+WRITES_MAX: Final = 64  # of each sort in a turn: a few milliseconds
+SHARE_MAX_S: Final = 0.02  # of turns in a row, between two requests served
 
 _log = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -166,8 +167,9 @@ def test_many_commands_are_asked_over_it(admin: redis.Redis, server: EmbeddedRed
     assert admin.get("word") == b"y"
 
 
+@pytest.mark.parametrize("at", ["between the calls and the answers", "an answer"])
 def test_an_exception_leaves_none_of_many_answers_behind(
-    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     sha = admin.script_load(COUNT)
     client = connect(server.url("admin"))
@@ -176,28 +178,12 @@ def test_an_exception_leaves_none_of_many_answers_behind(
     def struck(*_: object) -> None:
         raise KeyboardInterrupt
 
+    kept: Any = client._kept  # type: ignore[attr-defined]
     with monkeypatch.context() as patched:
-        patched.setattr(client._kept, "read_response", struck)  # type: ignore[attr-defined]
+        patched.setattr(*(kept, "read_response") if at == "an answer" else (client_module, "_answers"), struck)
         with pytest.raises(KeyboardInterrupt):
             in_one_go(client, [("GET", "n"), ("GET", "n")])
-    assert client.execute_command("EVALSHA", sha, 1, "n") == 2
-
-
-def test_an_exception_between_the_calls_and_the_answers_leaves_none_behind(
-    admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sha = admin.script_load(COUNT)
-    client = connect(server.url("admin"))
-    assert client.execute_command("EVALSHA", sha, 1, "n") == 1
-
-    def struck(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(client_module, "_answers", struck)
-        with pytest.raises(KeyboardInterrupt):
-            in_one_go(client, [("GET", "n")])
-    assert client._kept._sock is None  # type: ignore[attr-defined]
+    assert kept._sock is None
     assert client.execute_command("EVALSHA", sha, 1, "n") == 2
 
 
