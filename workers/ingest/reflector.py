@@ -116,7 +116,7 @@ class Reflector:
         self._drop_streams()
         self.applier.start("")
         self._due_ms = self._check_ms = self._failures = 0
-        self._must_list, self._expired = False, ""
+        self._must_list, self._expired, self.absent = False, "", False
         self._end_verification()
         self._broker, self.state = None, ReflectorState.AWAY
 
@@ -250,6 +250,9 @@ class Reflector:
                 self._watch_from(broker, rv)
                 if self.absent:
                     self._complain("no such kind", "its objects count as gone; it is asked for again and again")
+                    if not self.listed:  # nothing watches what is absent, so nothing would go on with the verification
+                        self.relist()
+                        return 0
                     self.state = ReflectorState.PROBING
                     return self._back_off(now_ms)
                 self._failures, self._complained = 0, ("", "")

@@ -394,6 +394,44 @@ def test_objects_of_a_kind_that_was_said_to_be_absent_come_back_with_it(opened: 
     assert reflector.state is ReflectorState.WATCHING
 
 
+def test_a_kind_that_is_absent_keeps_no_epoch_closed(opened: Rig) -> None:
+    """Even where the drain ends while the list runs that finds it absent."""
+    process = opened.processes[0]
+    source, reflector = process.sources[PODS], process.reflectors[PODS]
+    reflector.resource = reflector.projector.resource = msgspec.structs.replace(reflector.resource, whole=True)
+    source.refusal = End(Ending.ABSENT, "404")
+    reflector.relist()
+    while reflector.state is not ReflectorState.LISTING:
+        process.round()
+    reflector.verify()
+    opened.run_for(100)
+    assert reflector.absent
+    assert reflector.listed
+
+
+def test_a_kind_that_was_absent_in_the_last_epoch_keeps_the_next_one_closed_no_longer(opened: Rig) -> None:
+    """Another ingestor has listed it already, and the watch is refused before what would verify that list has come."""
+    process = opened.processes[0]
+    source, reflector, broker = process.sources[PODS], process.reflectors[PODS], process.coordinator.broker
+    assert broker is not None
+    reflector.resource = reflector.projector.resource = msgspec.structs.replace(reflector.resource, whole=True)
+    source.refusal = End(Ending.ABSENT, "404")
+    reflector.relist()
+    opened.run_for(100)
+    assert reflector.absent
+    reflector.join(broker)
+    while reflector.state is not ReflectorState.WATCHING:
+        process.round()
+    refusal, source.refusal, source.answers = source.refusal, None, False
+    reflector.verify()
+    reflector.step(opened.clock.mono_ms(), True)
+    source.cut(refusal)
+    reflector.step(opened.clock.mono_ms(), True)
+    source.refusal, source.answers = refusal, True
+    opened.run_for(11_000)
+    assert reflector.listed
+
+
 def test_a_server_that_closes_at_once_is_asked_less_and_less_often(opened: Rig) -> None:
     process = opened.processes[0]
     source = process.sources[PODS]
