@@ -11,16 +11,21 @@ _WHY = re.compile(r"(\d+) (\d+) ([^,]+),? ?(.*)", re.DOTALL)
 
 
 def lane_of(key: str, trigger: str) -> int:
-    """0: the object itself was changed or asked for, or its turn was lost. 1: what follows. 2: all are looked at."""
+    """0: the object itself was changed or asked for, or its turn was lost. 1: the status of another object. 2: all else
+    that follows. 3: it is looked at anew.
+    """
+    is_own = trigger.endswith(f"/{key}")
     if trigger.startswith(("set ", "del ")):
-        return 0 if trigger.endswith(f"/{key}") else 1
-    return 0 if trigger.startswith(URGENT) else 2 if trigger.startswith(ANEW) else 1
+        return 0 if is_own else 2
+    if trigger.startswith("observed "):
+        return 3 if is_own else 1
+    return 0 if trigger.startswith(URGENT) else 3 if trigger.startswith(ANEW) else 2
 
 
 def lane_of_why(key: str, why: str) -> int:
     """The most urgent of the triggers that a text names."""
     found = _WHY.fullmatch(why)
-    return min(lane_of(key, each) for each in (found[3], found[4]) if each) if found is not None else 1
+    return min(lane_of(key, each) for each in (found[3], found[4]) if each) if found is not None else 2
 
 
 def first_why(trigger: str, now: int) -> str:

@@ -15,7 +15,7 @@ from oarlock.broker.values import Batch, Event
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, Case, MemoryCase, claim, claim_reply, finish, opened
 
-TRIGGERS = ("asked", "due", "list replicasets")
+TRIGGERS = ("asked", "observed replicasets/a/below", "due", "list replicasets")
 """One of each lane."""
 
 
@@ -48,29 +48,31 @@ def lane_of(key: str) -> int:
 
 def test_what_people_ask_for_is_before_a_resync(queue_case: Case) -> None:
     case = filled(queue_case)
-    many(case, "a", 2, 300)
+    many(case, "a", 3, 300)
     case.advance(50)
     many(case, "a", 0, 1)
-    assert behind_the_front(case, 2) == ["a/0-00000", "a/2-00000"]
+    assert behind_the_front(case, 2) == ["a/0-00000", "a/3-00000"]
 
 
 def test_it_is_before_the_resync_of_many_namespaces(queue_case: Case) -> None:
     case = filled(queue_case)
     for number in range(60):
-        many(case, f"team-{number:02}", 2, 3)
+        many(case, f"team-{number:02}", 3, 3)
     case.advance(50)
     many(case, "team-07", 0, 1)
-    many(case, "team-08", 1, 1)
-    assert behind_the_front(case, 3) == ["team-07/0-00000", "team-08/1-00000", "team-00/2-00000"]
+    many(case, "team-08", 2, 1)
+    many(case, "team-09", 1, 1)
+    order = behind_the_front(case, 4)
+    assert order == ["team-07/0-00000", "team-09/1-00000", "team-08/2-00000", "team-00/3-00000"]
 
 
 def test_every_lane_has_its_share(queue_case: Case) -> None:
     case = filled(queue_case)
-    for lane in (2, 1, 0):
+    for lane in (3, 2, 1, 0):
         many(case, "a", lane, 100)
-    order = behind_the_front(case, 2 * (4 + 8 + 1))
-    assert Counter(map(lane_of, order)) == {0: 8, 1: 16, 2: 2}
-    for lane in range(3):
+    order = behind_the_front(case, 2 * (4 + 8 + 4 + 1))
+    assert Counter(map(lane_of, order)) == {0: 8, 1: 16, 2: 8, 3: 2}
+    for lane in range(4):
         mine = [key for key in order if lane_of(key) == lane]
         assert mine == sorted(mine), "first come, first served"
 
@@ -78,44 +80,46 @@ def test_every_lane_has_its_share(queue_case: Case) -> None:
 def test_a_resync_does_not_starve_under_a_flood_that_never_ends(queue_case: Case) -> None:
     case = filled(queue_case)
     many(case, "a", 0, 40)
-    case.worker.add(QUEUE, ["b/2-resync"], why=TRIGGERS[2])
+    case.worker.add(QUEUE, ["b/3-resync"], why=TRIGGERS[3])
     order = behind_the_front(case, 4)
-    assert "b/2-resync" in order, "its namespace had nothing, so it is in the round that is served"
-    case.worker.add(QUEUE, ["b/2-again"], why=TRIGGERS[2])
+    assert "b/3-resync" in order, "its namespace had nothing, so it is in the round that is served"
+    case.worker.add(QUEUE, ["b/3-again"], why=TRIGGERS[3])
     for number in range(6):
         case.worker.add(QUEUE, [f"a/0-late-{number}"])
         order += served(case, 1)
-    assert "b/2-again" in order, "four rounds later"
+    assert "b/3-again" in order, "four rounds later"
 
 
-@pytest.mark.parametrize("trigger", ["asked", f"set {QUEUE}s/a/2-00250", f"del {QUEUE}s/a/2-00250"])
+@pytest.mark.parametrize("trigger", ["asked", f"set {QUEUE}s/a/3-00250", f"del {QUEUE}s/a/3-00250"])
 def test_a_key_that_is_asked_for_moves_up(queue_case: Case, trigger: str) -> None:
     case = filled(queue_case)
-    many(case, "a", 2, 300)
-    case.worker.add(QUEUE, ["a/2-00250"], why=trigger)
-    case.worker.add(QUEUE, ["a/2-00250"], why=trigger)
+    many(case, "a", 3, 300)
+    case.worker.add(QUEUE, ["a/3-00250"], why=trigger)
+    case.worker.add(QUEUE, ["a/3-00250"], why=trigger)
     assert broker_state.problems(case.state()) == []
-    assert behind_the_front(case, 2) == ["a/2-00250", "a/2-00000"]
+    assert behind_the_front(case, 2) == ["a/3-00250", "a/3-00000"]
     assert len(behind := served(case, 400)) == 298, behind
 
 
 def test_it_moves_up_lane_by_lane_and_never_down(queue_case: Case) -> None:
     case = filled(queue_case)
-    many(case, "a", 2, 30)
-    many(case, "a", 1, 9)
-    key, places = "a/2-00029", []
-    for trigger in ("list replicasets", "set pods/a/p", "list pods", "asked", "due", "list replicasets"):
+    many(case, "a", 3, 30)
+    many(case, "a", 2, 9)
+    many(case, "a", 1, 4)
+    key, places = "a/3-00029", []
+    told = "observed replicasets/a/below"
+    for trigger in ("list replicasets", "set pods/a/p", "list pods", told, "due", "asked", "due", told, "list pods"):
         case.worker.add(QUEUE, [key], why=trigger)
         places.append(broker_state.queued(case.state(), QUEUE).index(key) - FRONT)
-    assert places == [38, 10, 10, 0, 0, 0]
+    assert places == [42, 16, 16, 7, 7, 0, 0, 0, 0]
 
 
 def test_of_a_key_in_its_turn_the_most_urgent_trigger_counts(queue_case: Case) -> None:
     case = opened(queue_case)
     case.worker.add(QUEUE, ["a/key"])
     (turn,) = claim(case)
-    many(case, "a", 2, FRONT + 20)
-    many(case, "a", 1, 20)
+    many(case, "a", 3, FRONT + 20)
+    many(case, "a", 2, 20)
     for trigger in ("list replicasets", "due", f"set {QUEUE}s/a/key", "set pods/a/p", "list pods"):
         case.worker.add(QUEUE, ["a/key"], why=trigger)
     finish(case, turn)
@@ -135,52 +139,73 @@ def test_a_trigger_that_is_less_urgent_does_not_take_the_place_of_the_last(queue
 
 def test_an_event_of_the_object_itself_is_before_those_of_its_children(queue_case: Case) -> None:
     case = filled(queue_case)
-    many(case, "a", 2, 9)
+    many(case, "a", 3, 9)
     for rv, name in ((101, "a/p"), (102, "a/own")):
         event = Event(name, str(rv), f"u-{rv}", b"{}", wakes=(f"{QUEUE}:a/of-pods",))
         case.ingestor.ingest("pods", str(rv - 1), str(rv), [event])
     case.ingestor.ingest("replicasets", "100", "101", [Event("a/own", "101", "u", b"{}", wakes=(f"{QUEUE}:a/own",))])
-    assert behind_the_front(case, 3) == ["a/own", "a/of-pods", "a/2-00000"]
+    assert behind_the_front(case, 3) == ["a/own", "a/of-pods", "a/3-00000"]
 
 
-def test_a_status_goes_with_what_follows_from_turns(queue_case: Case) -> None:
+def status(case: Case, rv: int, resource: str, name: str, key: str) -> None:
+    """A status of ours is written to an object that wakes a key."""
+    event = Event(name, str(rv), f"u-{rv}", b"{}", wakes=(f"{QUEUE}:{key}",), observed=True)
+    case.ingestor.ingest(resource, str(rv - 1), str(rv), [event])
+
+
+def test_a_status_queues_its_owner_behind_nobody(queue_case: Case) -> None:
     """Many owners are asked for at once. Those that have been served, and have their status, wait behind none of them:
     else what becomes of their pods would be told when all are served, and what people change would wait for statuses.
     """
     case = filled(queue_case)
     many(case, "a", 0, 40)
-    for rv, name, observed in ((101, "a/told", True), (102, "a/0-asked", False)):
-        event = Event(name, str(rv), f"u-{rv}", b"{}", wakes=(f"{QUEUE}:{name}",), observed=observed)
-        case.ingestor.ingest("replicasets", str(rv - 1), str(rv), [event])
-    order = behind_the_front(case, 42)
-    assert order.index("a/told") == 1
+    many(case, "a", 2, 5)
+    for rv, name in ((101, "a/told"), (102, "a/told-too")):
+        status(case, rv, "replicasets", name, name)
+    case.worker.add(QUEUE, ["a/told-too"], why="set pods/a/p")
+    case.ingestor.ingest(
+        "replicasets", "102", "103", [Event("a/0-asked", "103", "u", b"{}", wakes=(f"{QUEUE}:a/0-asked",))]
+    )
+    order = behind_the_front(case, 48)
+    assert order.index("a/told") == 2, "it is looked at anew"
+    assert order.index("a/told-too") > order.index("a/2-00004"), "its pods bring it forward"
     assert order[-1] == "a/0-asked"
+
+
+def test_a_status_below_is_before_what_else_follows(queue_case: Case) -> None:
+    """Whose objects have a status has a status of its own to tell."""
+    case = filled(queue_case)
+    for lane in (0, 2, 3):
+        many(case, "a", lane, 9)
+    status(case, 101, "deployments", "a/above", "a/above")
+    status(case, 101, "replicasets", "a/below", "a/above")
+    assert behind_the_front(case, 3) == ["a/0-00000", "a/above", "a/2-00000"]
 
 
 def test_a_late_key_does_not_wait_for_places_that_keys_left_when_they_moved_up(queue_case: Case) -> None:
     """Of a resync of 200 objects each is asked for. The next one waits for as many places as keys wait, not for 200."""
     case = filled(queue_case)
-    many(case, "a", 2, 200)
-    case.worker.add(QUEUE, [f"a/2-{number:05}" for number in range(200)])
+    many(case, "a", 3, 200)
+    case.worker.add(QUEUE, [f"a/3-{number:05}" for number in range(200)])
     assert len(behind_the_front(case, 190)) == 190
-    case.worker.add(QUEUE, ["a/2-late"], why=TRIGGERS[2])
+    case.worker.add(QUEUE, ["a/3-late"], why=TRIGGERS[3])
     order = []
-    for number in range((10 + 1) * STEPS[2] + 2 * 10 + 1):
+    for number in range((10 + 1) * int(STEPS[3]) + 2 * 10 + 1):
         case.worker.add(QUEUE, [f"z/0-{number:05}"])
         order += served(case, 1)
-    assert "a/2-late" in order
+    assert "a/3-late" in order
 
 
 @settings(max_examples=150, deadline=None)
 @given(
     steps=st.lists(
-        st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.integers(0, 30), st.integers(0, 9)), max_size=30
+        st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(0, 30), st.integers(0, 9)), max_size=30
     )
 )
 @example(
     [
-        *(("a", 0, 30, 0), ("a", 0, 2, 0), ("a", 2, 1, 0), ("c", 2, 1, 0), ("a", 0, 0, 9), ("a", 0, 0, 9)),
-        *(("a", 0, 0, 9), ("a", 0, 0, 5), ("a", 0, 0, 1), ("b", 1, 10, 0), ("a", 2, 1, 0), ("a", 0, 0, 9)),
+        *(("a", 0, 30, 0), ("a", 0, 2, 0), ("a", 3, 1, 0), ("c", 3, 1, 0), ("a", 0, 0, 9), ("a", 0, 0, 9)),
+        *(("a", 0, 0, 9), ("a", 0, 0, 5), ("a", 0, 0, 1), ("b", 1, 10, 0), ("a", 3, 1, 0), ("a", 0, 0, 9)),
         ("a", 0, 0, 9),
     ]
 )
@@ -232,7 +257,7 @@ def backlog_of(case: Case) -> dict[str, int]:
 @settings(max_examples=150, deadline=None)
 @given(
     steps=st.lists(
-        st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(0, 2), st.integers(1, 9), st.integers(0, 5)),
+        st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(0, 3), st.integers(1, 9), st.integers(0, 5)),
         max_size=40,
     )
 )

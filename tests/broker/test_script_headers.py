@@ -137,7 +137,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "23bfc91f6b52917a51d7c15e98355565eb93a9e86cb767199609ffa149e81e0f",
+    4: "88193ee878baa00739ba40fae5fc9315214df88730116a1a3274911c5039d686",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 

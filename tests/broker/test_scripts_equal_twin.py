@@ -106,7 +106,10 @@ events = st.lists(
     max_size=4,
 )
 triggers = st.sampled_from(
-    ("asked", "due", "list replicasets", "set replicasets/ns/a", "del pods/other/f7", "lost w-1 5")
+    (
+        *("asked", "due", "list replicasets", "set replicasets/ns/a", "observed replicasets/ns/a"),
+        *("observed replicasets/ns/b", "del pods/other/f7", "lost w-1 5"),
+    )
 )
 budget_reports = st.builds(
     Report,

@@ -16,7 +16,7 @@ from oarlock.workers.ingest.lister_watcher import Stream
 from oarlock.workers.ingest.projection import EventBatch, Projector
 from oarlock.workers.tracing.tracer import NoTracer, Tracer, Woken
 
-BATCH_EVENTS = 200
+BATCH_EVENTS = 100
 BATCH_BYTES = 1 << 20
 SKIPS_BEFORE_REST = 2
 """So many batches in a row, of which another ingestor had applied half or more."""

@@ -77,7 +77,7 @@ class Settings:
     turn_limit_ms: int = 45_000
     stall_ms: int = 60_000
     batch_keys: int = 8
-    batch_keys_quick: int = 128
+    batch_keys_quick: int = 64
     """After a full batch in which nothing was to be done: most of what such turns cost is the way to Redis."""
     batch_bytes: int = 262_144
     slow_turn_ms: int = 50

@@ -1,25 +1,29 @@
 -- What queued a key, "since_ms count first[, last]", and the lane that follows from it. "last" is the last trigger of those after the first
 -- that are in the most urgent lane, so the text always names one of the key's own lane.
 
--- 0: people changed or asked for the object itself, or its turn was lost. 1: all that follows from its turns, as the events of its children.
--- 2: everything is looked at anew.
+-- 0: people changed or asked for the object itself, or its turn was lost. 1: the status of another object. 2: all else that follows from
+-- turns, as the events of children. 3: it is looked at anew: all are, or its own status was written.
 local TRIGGER_BYTES_MAX = 160
+-- Whether the trigger that ends there ends with "/key": the object itself.
+local function is_own(key, text, to) return string.byte(text, to - #key) == 47 and string.sub(text, to - #key + 1, to) == key end
+
 -- The lane of the trigger from there to there in a text. It looks at single bytes first: this is asked for every event of a queued key.
 local function lane_at(key, text, from, to)
   local byte, find = string.byte(text, from), string.find
   if byte == 115 and find(text, '^set ', from) or byte == 100 and find(text, '^del ', from) then
-    return string.byte(text, to - #key) == 47 and string.sub(text, to - #key + 1, to) == key and 0 or 1 -- "/key": the object itself
-  elseif byte == 97 then return find(text, '^asked', from) and 0 or find(text, '^anew', from) and 2 or 1
-  elseif byte == 108 then return find(text, '^list ', from) and 2 or find(text, '^lost ', from) and 0 or 1
-  elseif byte == 114 then return find(text, '^resumed', from) and 0 or 1 end
-  return 1
+    return is_own(key, text, to) and 0 or 2
+  elseif byte == 111 and find(text, '^observed ', from) then return is_own(key, text, to) and 3 or 1
+  elseif byte == 97 then return find(text, '^asked', from) and 0 or find(text, '^anew', from) and 3 or 2
+  elseif byte == 108 then return find(text, '^list ', from) and 3 or find(text, '^lost ', from) and 0 or 2
+  elseif byte == 114 then return find(text, '^resumed', from) and 0 or 2 end
+  return 2
 end
 
 local function lane_of(key, trigger) return lane_at(key, trigger, 1, #trigger) end
 
 local function lane_of_why(key, why)
   local from, comma = string.match(why, '^%d+ %d+ ()[^,]+()')
-  if not from then return 1 end
+  if not from then return 2 end
   local lane = lane_at(key, why, from, comma - 1)
   return comma > #why and lane or math.min(lane, lane_at(key, why, comma + 2, #why))
 end
@@ -38,7 +42,7 @@ local function with_trigger(key, why, trigger, now, triggers)
   local since, count, first, comma = string.match(why, '^(%d+) (%d+) ([^,]+)()')
   trigger = string.sub(trigger, 1, TRIGGER_BYTES_MAX)
   local lane = lane_of(key, trigger)
-  if not since then return first_why(trigger, now), lane < 1 end
+  if not since then return first_why(trigger, now), lane < 2 end
   local was = lane_at(key, why, comma - #first, comma - 1)
   if comma <= #why then
     local of_last = lane_at(key, why, comma + 2, #why)

@@ -76,7 +76,7 @@ def test_events_of_one_moment_are_one_batch_contiguous_from_the_position(opened:
     assert opened.work() == 1
 
 
-def test_a_batch_has_at_most_two_hundred_events(opened: Rig) -> None:
+def test_a_batch_has_at_most_a_hundred_events(opened: Rig) -> None:
     process = opened.processes[0]
     for i in range(BATCH_EVENTS + 50):
         opened.api.put(PODS, owned(i % 5, restarts=i + 1))

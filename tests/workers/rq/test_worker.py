@@ -184,17 +184,17 @@ def test_a_batch_is_gone_before_the_next_is_read(run: Callable[..., KeyWorker]) 
 
 
 def test_a_worker_takes_more_while_there_is_nothing_to_do(run: Callable[..., KeyWorker]) -> None:
-    """Only after a full batch of quick turns: 8 keys, then 128, then 8 again as soon as a turn asked the API."""
+    """Only after a full batch of quick turns: 8 keys, then 64, then 8 again as soon as a turn asked the API."""
     clock = ManualClock()
 
     def asking(claim: Claim) -> Finish:
         clock.advance(33)
         return ok(claim)
 
-    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 128, 128)]
-    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/127": asking})
+    full = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, 64, 64)]
+    engine = ScriptedEngine([*full[:2], batch_of("a/1"), full[0], full[2]], {"a/63": asking})
     run(engine, clock)
-    assert engine.asked_for == [8, 128, 8, 8, 128, 8], "the second full batch of 128 held a turn of 33 ms"
+    assert engine.asked_for == [8, 64, 8, 8, 64, 8], "the second full batch of 64 held a turn of 33 ms"
 
 
 def full(*names: str) -> Batch:
@@ -213,7 +213,7 @@ def test_the_next_batch_is_claimed_with_the_end_of_the_one_before(run: Callable[
     engine = ScriptedEngine([full(), batch_of("a/9"), batch_of("a/10")], {"a/9": slow})
     run(engine, clock)
     assert [[each.key for each in call] for call in engine.finished[1:]] == [["a/9"], ["a/10"]]
-    assert (engine.together, engine.asked_for) == (3, [8, 128, 1, 8])
+    assert (engine.together, engine.asked_for) == (3, [8, 64, 1, 8])
 
 
 def test_a_claim_that_was_not_to_be_is_made_again_after_all_else(run: Callable[..., KeyWorker]) -> None:
@@ -253,10 +253,10 @@ def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker]) -
         clock.advance(15)
         return ok(claim)
 
-    batches = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, *[128] * 99)]
-    engine = ScriptedEngine(batches, {"a/127": quick})
+    batches = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, *[64] * 99)]
+    engine = ScriptedEngine(batches, {"a/63": quick})
     run(engine, clock)
-    assert len(engine.turns) == 8 + 99 * 128
+    assert len(engine.turns) == 8 + 99 * 64
     assert engine.together == 100 - 2
 
 
