@@ -258,7 +258,7 @@ class RedisBroker(ScriptRunner):
         """
         flat = _apart(events)
         for event in events:
-            flat += (event.trigger, *_object(event))
+            flat += (event.word, *_object(event))
         reply = self._run("ingest", resource, from_rv, to_rv, "told" if told else "", *flat)
         verdict = reply[0].decode()
         if verdict == "OK":

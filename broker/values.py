@@ -372,7 +372,8 @@ class Event(NamedTuple):
     ``apart``: name and bytes of a part that is stored once for all objects that name it. ``kind``: what the object
     counts as under the first of its entries, as text; b"" where it does not count. It begins with "+" or "-"
     (``LoadSpec``). What follows its first line, which has no blanks, ends the object's blob, before the uid, and is
-    left out of ``blob``. ``observed``: its controller has observed its generation, as after a status of ours.
+    left out of ``blob``. ``change``: "added": it is new, and has a controller. "observed": its own controller, whose
+    key is the first that it wakes, has observed its generation, as after a status of ours. "set": all else.
     """
 
     id: str
@@ -384,12 +385,17 @@ class Event(NamedTuple):
     signature: str = ""
     apart: tuple[str, bytes] | None = None
     kind: bytes = b""
-    observed: bool = False
+    change: str = "set"
 
     @property
-    def trigger(self) -> str:
-        """The first word of the trigger of the keys that it wakes."""
-        return "del" if self.blob is None else "observed" if self.observed else "set"
+    def word(self) -> str:
+        """What happened to the object: its change, or "del"."""
+        return "del" if self.blob is None else self.change
+
+    def trigger(self, resource: str, task: str) -> str:
+        """What queues a key that it wakes: its status is news to others than its own controller."""
+        is_news = self.word == "observed" and (task,) != self.wakes[:1]
+        return f"{'status' if is_news else self.word} {resource}/{self.id}"
 
     @property
     def whole(self) -> bytes:

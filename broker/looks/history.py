@@ -21,12 +21,13 @@ class Triggers(NamedTuple):
     """How many events queued a key while it waited, the first of them, and of the others the last in the most urgent
     lane. A turn that has ended keeps the first alone: the last is "".
 
-    A trigger is "set RESOURCE/ID" or "del RESOURCE/ID" (the object was written, or went), "observed RESOURCE/ID" (it
-    was written, and its status tells of its generation), "list RESOURCE" (its objects were listed anew), "read
-    RESOURCE" (the cache has passed a write of its own), "due" (its time had come), "parked" (its time there is over),
-    "resumed" (its pause has ended), "lost HOLDER MS" (a worker died or was cut off in its turn, for which it had
-    claimed the key at MS), "asked" (by hand), "anew" (a supervisor of users' controllers has begun), "orphans" (an
-    ingestor found some), or "QUEUE KEY" (a turn of that key woke it).
+    A trigger is "set RESOURCE/ID", "added RESOURCE/ID" or "del RESOURCE/ID" (the object was written, has come, or
+    went), "observed RESOURCE/ID" or "status RESOURCE/ID" (it was written, and its status tells of its generation; the
+    first is for its own key), "list RESOURCE" (its objects were listed anew), "read RESOURCE" (the cache has passed a
+    write of its own), "due" (its time had come), "parked" (its time there is over), "resumed" (its pause has ended),
+    "lost HOLDER MS" (a worker died or was cut off in its turn, for which it had claimed the key at MS), "asked" (by
+    hand), "anew" (a supervisor of users' controllers has begun), "orphans" (an ingestor found some), or "QUEUE KEY" (a
+    turn of that key woke it).
     """
 
     events: int

@@ -55,14 +55,19 @@ def recount_apart(state: EpochState, resource: str, gen: str, old: Stored | None
             del parts[old.apart]
 
 
-def wake_readers(state: EpochState, now: int, resource: str, rv: str) -> int:
-    """Add the keys that waited for the cache to pass ``rv``. Returns how many entered a stream."""
+def readers(state: EpochState, resource: str, rv: str) -> list[str]:
+    """The tasks that waited for the cache to pass ``rv``. They do so no longer."""
     waiting = state.unread.get(resource)
     if not waiting:
-        return 0
+        return []
     passed = sorted(each for each in waiting if not newer(each[1], rv))
     waiting.difference_update(passed)
-    return sum(state.add(*split(task), f"read {resource}", now) for _, _, task in passed)
+    return [task for _, _, task in passed]
+
+
+def wake_readers(state: EpochState, now: int, resource: str, rv: str) -> int:
+    """Add the keys that waited for the cache to pass ``rv``. Returns how many entered a stream."""
+    return sum(state.add(*split(task), f"read {resource}", now) for task in readers(state, resource, rv))
 
 
 def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str, events: Sequence[Event]) -> Ingested:
@@ -87,8 +92,7 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         if not unchanged:
             was = old.all_wakes if old is not None else ""
             woken = was.split() + (new.all_wakes.split() if new.all_wakes != was else [])
-            trigger = f"{event.trigger} {resource}/{event.id}"
-            wakings += [(task, trigger, at) for task in woken]
+            wakings += [(task, event.trigger(resource, task), at) for task in woken]
             if changes.mirrored(old) or (event.blob is not None and changes.mirrored(new)):
                 changes.log(state, resource, gen, event.id)
                 logged = True
@@ -100,12 +104,13 @@ def ingest(state: EpochState, now: int, resource: str, from_rv: str, to_rv: str,
         else:
             objects[event.id] = new
         recount_apart(state, resource, gen, old, event)
-    added = state.add_all([(task, trigger) for task, trigger, _ in wakings], now) if wakings else 0
+    read = readers(state, resource, to_rv) if newer(to_rv, mark) else []
+    woken_now = [(task, trigger) for task, trigger, _ in wakings] + [(task, f"read {resource}") for task in read]
+    added = state.add_all(woken_now, now) if woken_now else 0
     told = tuple([(task, state.queued_since_ms(*split(task)), at) for task, _, at in wakings])
     if logged:
         changes.trim(state, resource, gen)
     if newer(to_rv, mark):
-        added += wake_readers(state, now, resource, to_rv)
         state.watermark[resource] = mark = to_rv
     state.wake(now)
     if mark == to_rv:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 
 URGENT = ("asked", "resumed", "lost ")
-ANEW = ("list ", "anew")
+ANEW = ("list ", "anew", "added ", "observed ")
 TRIGGER_BYTES_MAX = 160
 _WHY = re.compile(r"(\d+) (\d+) ([^,]+),? ?(.*)", re.DOTALL)
 
 
 def lane_of(key: str, trigger: str) -> int:
-    """0: the object itself was changed or asked for, or its turn was lost. 1: the status of another object. 2: all else
-    that follows. 3: it is looked at anew.
+    """0: the object itself was changed or asked for, or its turn was lost. 1: the status of another object. 2: what
+    else follows. 3: it is looked at anew.
     """
-    is_own = trigger.endswith(f"/{key}")
-    if trigger.startswith(("set ", "del ")):
-        return 0 if is_own else 2
-    if trigger.startswith("observed "):
-        return 3 if is_own else 1
+    if trigger.startswith(("set ", "del ", "added ")) and trigger.endswith(f"/{key}"):
+        return 0
+    if trigger.startswith("status "):
+        return 1
+    if trigger.startswith("added ") and len(trigger) >= TRIGGER_BYTES_MAX:
+        return 2  # cut, it may be of the key's own object
     return 0 if trigger.startswith(URGENT) else 3 if trigger.startswith(ANEW) else 2
 
 

@@ -7,8 +7,8 @@
 -- ARGV[1] resource  ARGV[2] from: the batch is complete after this resourceVersion  ARGV[3] to: and up to this one
 -- ARGV[4] "told" where the keys that the events woke are to be told, for traces; "exactly" where nothing may have been applied after from; else ""
 -- ARGV[5..] count and pairs name, bytes of what lies apart or text of a class; then six an event:
---   "set" | "observed" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
---   "observed": a set of an object whose status tells of its generation already
+--   "set" | "added" | "observed" | "del"  id  rv  uid, or "uid signature", and blob ("" with del)  index entries and wake keys ("a=b c=d\nqueue:key ...")
+--   "observed": a set of an object whose status tells of its generation already, to the first of its wake keys; to the others it is "status"
 -- Returns: {"OK", keys added, events skipped, with "told" {queue:key, queued since ms, number of the event, ...}}
 --          | {"GAP", watermark} | {"NEEDLIST"} | {"STALE"}
 -- Invariant: the cache equals the API at the watermark, which never goes back. It is written last, so a replay after a failure does no harm.
@@ -31,7 +31,7 @@ local function check_tasks(wakes)
 end
 for i = first, #ARGV, 6 do -- check every argument before the first write
   local op, lines, bad = ARGV[i], ARGV[i + 5], nil
-  local known = op == 'set' or op == 'observed' or op == 'del'
+  local known = op == 'set' or op == 'added' or op == 'observed' or op == 'del'
   if not known or not storable(ARGV[i + 2], ARGV[i + 3], lines) then return redis.error_reply('ingest: bad event ' .. ARGV[i + 1]) end
   local line = string.match(lines, '^[^\n]*')
   if op ~= 'del' and not classed[line] then -- those of a class have the same line
@@ -103,9 +103,11 @@ for i = first, #ARGV, 6 do
     end
     local same = op ~= 'del' and old and old_uid == uid and old_blob == blob and old_entries == entries and old_wakes == wakes
     if not same then
-      local trigger = op .. ' ' .. resource .. '/' .. id
+      local about = ' ' .. resource .. '/' .. id
+      local trigger, news, own = string.sub(op .. about, 1, TRIGGER_BYTES_MAX), nil, nil
+      if op == 'observed' then own, news = string.match(wakes, '^%S+'), string.sub('status' .. about, 1, TRIGGER_BYTES_MAX) end
       for task in string.gmatch(wakes == old_wakes and wakes or old_wakes .. ' ' .. wakes, '%S+') do
-        note_waking(wakings, task, trigger)
+        note_waking(wakings, task, task ~= own and news or trigger)
         if told then told[#told + 1], told[#told + 2], told[#told + 3] = task, '', number((i - first) / 6) end
       end
     end
@@ -115,6 +117,7 @@ for i = first, #ARGV, 6 do
 end
 
 -- Wake, log, index, object. A replay compares with the objects, so they are written last, and a failure in between repeats the rest.
+for _, member in ipairs(read) do note_waking(wakings, task_in(member), 'read ' .. resource) end
 added = add_all(wakings, now)
 for _, change in ipairs(changes) do
   local id, old_entries, entries, log = unpack(change)
@@ -146,7 +149,7 @@ for at = 1, #dels, 5000 do redis.call('HDEL', objects, unpack(dels, at, math.min
 write_parts(resource, gen, renamed, parts)
 write_counts(resource, gen, recounted, parts)
 if logged then trim_changes(resource, gen) end
-added = added + wake_readers(resource, read, now)
+forget_readers(resource, read)
 wake(now)
 -- A batch that ends below the watermark does not say how old the view is.
 if not newer(mark, to) then redis.call('HSET', base .. 'watermark_at', resource, number(now)) end

@@ -12,7 +12,9 @@ from oarlock.cli.tables import span
 
 _EVENTS = {
     "set": "{} was written",
+    "added": "{} was created",
     "observed": "{} was written, its controller has observed its generation",
+    "status": "the status of {} was written",
     "del": "{} was deleted",
     "list": "{} were listed anew",
     "read": "the cache of {} showed a write of its own",

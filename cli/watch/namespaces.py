@@ -52,9 +52,9 @@ def namespaces_of(samples: Sequence[Sample]) -> tuple[NamespaceLook, ...]:
 
 
 def _kind_of(trigger: str) -> str:
-    """A trigger without its object: "set replicasets", whether or not that was observed."""
+    """A trigger without its object: "set replicasets", however it was written."""
     word, _, about = trigger.partition(" ")
-    word = "set" if word == "observed" else word
+    word = "set" if word in ("added", "observed", "status") else word
     return f"{word} {about.partition('/')[0].partition(' ')[0]}" if word in ("set", "del", "list", "read") else word
 
 

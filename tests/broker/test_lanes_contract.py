@@ -10,12 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from oarlock.broker.looks.history import Queued
-from oarlock.broker.memory.state import FRONT, STEPS
-from oarlock.broker.values import Batch, Event
+from oarlock.broker.memory.state import FRONT, ROUND, STEPS
+from oarlock.broker.values import Batch, Change, Event, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, Case, MemoryCase, claim, claim_reply, finish, opened
 
-TRIGGERS = ("asked", "observed replicasets/a/below", "due", "list replicasets")
+TRIGGERS = ("asked", "status replicasets/a/below", "due", "list replicasets")
 """One of each lane."""
 
 
@@ -70,8 +70,8 @@ def test_every_lane_has_its_share(queue_case: Case) -> None:
     case = filled(queue_case)
     for lane in (3, 2, 1, 0):
         many(case, "a", lane, 100)
-    order = behind_the_front(case, 2 * (4 + 8 + 4 + 1))
-    assert Counter(map(lane_of, order)) == {0: 8, 1: 16, 2: 8, 3: 2}
+    order = behind_the_front(case, 12 + 24 + 16 + 3)
+    assert Counter(map(lane_of, order)) == {0: 12, 1: 24, 2: 16, 3: 3}, "in 12 rounds"
     for lane in range(4):
         mine = [key for key in order if lane_of(key) == lane]
         assert mine == sorted(mine), "first come, first served"
@@ -107,11 +107,10 @@ def test_it_moves_up_lane_by_lane_and_never_down(queue_case: Case) -> None:
     many(case, "a", 2, 9)
     many(case, "a", 1, 4)
     key, places = "a/3-00029", []
-    told = "observed replicasets/a/below"
-    for trigger in ("list replicasets", "set pods/a/p", "list pods", told, "due", "asked", "due", told, "list pods"):
+    for trigger in ("list replicasets", "set pods/a/p", "list pods", TRIGGERS[1], "due", "asked", "due", TRIGGERS[1]):
         case.worker.add(QUEUE, [key], why=trigger)
         places.append(broker_state.queued(case.state(), QUEUE).index(key) - FRONT)
-    assert places == [42, 16, 16, 7, 7, 0, 0, 0, 0]
+    assert places == [42, 15, 15, 8, 8, 0, 0, 0]
 
 
 def test_of_a_key_in_its_turn_the_most_urgent_trigger_counts(queue_case: Case) -> None:
@@ -147,39 +146,73 @@ def test_an_event_of_the_object_itself_is_before_those_of_its_children(queue_cas
     assert behind_the_front(case, 3) == ["a/own", "a/of-pods", "a/3-00000"]
 
 
-def status(case: Case, rv: int, resource: str, name: str, key: str) -> None:
-    """A status of ours is written to an object that wakes a key."""
-    event = Event(name, str(rv), f"u-{rv}", b"{}", wakes=(f"{QUEUE}:{key}",), observed=True)
-    case.ingestor.ingest(resource, str(rv - 1), str(rv), [event])
+def told(case: Case, rv: int, resource: str, name: str, *keys: str, change: str = "observed") -> None:
+    """An event of an object that wakes these keys; its own is the first."""
+    wakes = tuple(f"{QUEUE}:{key}" for key in keys)
+    case.ingestor.ingest(
+        resource, str(rv - 1), str(rv), [Event(name, str(rv), f"u-{rv}", b"{}", (), wakes, change=change)]
+    )
 
 
-def test_a_status_queues_its_owner_behind_nobody(queue_case: Case) -> None:
-    """Many owners are asked for at once. Those that have been served, and have their status, wait behind none of them:
-    else what becomes of their pods would be told when all are served, and what people change would wait for statuses.
+def test_an_own_status_is_looked_at_anew(queue_case: Case) -> None:
+    """Many owners are asked for at once. Those that have been served, and have their status, wait with the resyncs, not
+    behind all the others. From there their children bring them forward.
     """
     case = filled(queue_case)
     many(case, "a", 0, 40)
-    many(case, "a", 2, 5)
-    for rv, name in ((101, "a/told"), (102, "a/told-too")):
-        status(case, rv, "replicasets", name, name)
-    case.worker.add(QUEUE, ["a/told-too"], why="set pods/a/p")
-    case.ingestor.ingest(
-        "replicasets", "102", "103", [Event("a/0-asked", "103", "u", b"{}", wakes=(f"{QUEUE}:a/0-asked",))]
-    )
-    order = behind_the_front(case, 48)
-    assert order.index("a/told") == 2, "it is looked at anew"
-    assert order.index("a/told-too") > order.index("a/2-00004"), "its pods bring it forward"
+    for rv in range(101, 111):
+        told(case, rv, "replicasets", f"a/told-{rv}", f"a/told-{rv}")
+    told(case, 111, "replicasets", "a/0-asked", "a/0-asked", change="set")
+    case.worker.add(QUEUE, ["a/told-110"], why="set pods/a/p")
+    order = behind_the_front(case, 51)
+    assert [order.index(f"a/told-{rv}") for rv in (101, 102, 103)] == [2, 7, 12]
+    assert order.index("a/told-110") == 1
     assert order[-1] == "a/0-asked"
 
 
+def test_what_has_come_as_asked_for_waits_with_the_resyncs(queue_case: Case) -> None:
+    """It will change, and then its owner has something to tell."""
+    case = filled(queue_case)
+    many(case, "a", 2, 9)
+    told(case, 101, "pods", "a/new", "a/owner-of-new", change="added")
+    told(case, 102, "pods", "a/old", "a/owner-of-old", change="set")
+    told(case, 101, "replicasets", "a/own", "a/own", change="added")
+    order = behind_the_front(case, 12)
+    assert order[:4] == ["a/own", "a/2-00000", "a/2-00001", "a/owner-of-new"]
+    assert order[-1] == "a/owner-of-old"
+
+
+def test_one_whose_name_is_cut_off_may_be_the_own(queue_case: Case) -> None:
+    """A trigger has 160 bytes at most. Nobody asked for the key but by coming."""
+    case, key = filled(queue_case), "a/" + "n" * 200
+    many(case, "a", 3, 20)
+    told(case, 101, "replicasets", key, key, change="added")
+    assert behind_the_front(case, 1) == [key]
+
+
 def test_a_status_below_is_before_what_else_follows(queue_case: Case) -> None:
-    """Whose objects have a status has a status of its own to tell."""
+    """Whose objects have a status has a status of its own to tell, also where they are named as it is."""
     case = filled(queue_case)
     for lane in (0, 2, 3):
         many(case, "a", lane, 9)
-    status(case, 101, "deployments", "a/above", "a/above")
-    status(case, 101, "replicasets", "a/below", "a/above")
+    told(case, 101, "deployments", "a/above", "a/above")
+    told(case, 101, "replicasets", "a/above", "a/below", "a/above")
     assert behind_the_front(case, 3) == ["a/0-00000", "a/above", "a/2-00000"]
+
+
+def test_a_status_that_was_waited_for_takes_no_place_among_the_resyncs(queue_case: Case) -> None:
+    """The cache passes it as its event comes, and that is more urgent. A place that it had first would stay empty."""
+    case = opened(queue_case)
+    case.worker.add(QUEUE, ["a/own"])
+    (turn,) = claim(case)
+    finish(case, turn, Verdict.OK, None, Change.min_rv("replicasets", "101"))
+    case.worker.add(QUEUE, [f"front/{number}" for number in range(FRONT)])
+    many(case, "a", 3, 3)
+    told(case, 101, "replicasets", "a/own", "a/own")
+    case.worker.add(QUEUE, ["a/3-last"], why=TRIGGERS[3])
+    rounds = {key: place // ROUND for key, place in backlog_of(case).items()}
+    assert rounds == {"a/own": 0, "a/3-00000": 0, "a/3-00001": 4, "a/3-00002": 8, "a/3-last": 12}
+    assert behind_the_front(case, 1) == ["a/own"]
 
 
 def test_a_late_key_does_not_wait_for_places_that_keys_left_when_they_moved_up(queue_case: Case) -> None:

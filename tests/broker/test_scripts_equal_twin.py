@@ -108,7 +108,7 @@ events = st.lists(
 triggers = st.sampled_from(
     (
         *("asked", "due", "list replicasets", "set replicasets/ns/a", "observed replicasets/ns/a"),
-        *("observed replicasets/ns/b", "del pods/other/f7", "lost w-1 5"),
+        *("status replicasets/ns/b", "added pods/ns/a", "added pods/ns/b", "del pods/other/f7", "lost w-1 5"),
     )
 )
 budget_reports = st.builds(
@@ -540,8 +540,8 @@ class Twins(RuleBasedStateMachine):
         rv = str(self.mark(resource) + offset)
         signature = "" if blob is None or int(rv) % 3 == 0 else f"signature-{rv}"
         apart = None if len(index) < 2 else (f"d{len(index)}", b"part" * len(index))
-        observed = int(rv) % 2 == 0
-        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), signature, apart, kind, observed)
+        change = ("set", "added", "observed")[int(rv) % 3]
+        return Event(object_id, rv, uid, blob, tuple(index), tuple(wakes), signature, apart, kind, change)
 
     def mark(self, resource: str) -> int:
         return int(self.memory.store.state.watermark.get(resource, "98"))

@@ -15,7 +15,7 @@ from oarlock.broker.values import Batch, Idle, LoadSpec
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, SPECS, Case, MemoryCase, claim, claim_reply, finish, opened
 
-TRIGGERS = ("asked", "observed replicasets/ns/below", "due", "list replicasets")
+TRIGGERS = ("asked", "status replicasets/ns/below", "due", "list replicasets")
 """One of each lane."""
 
 

@@ -32,7 +32,7 @@ from oarlock.broker.values import (
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.flavour import Flavour
-from oarlock.controllers.objects.model import ReplicaSet
+from oarlock.controllers.objects.model import ReplicaSet, controller_of
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods.events import Event as OwnerEvent
 from oarlock.controllers.registry import WATCHED
@@ -349,6 +349,7 @@ class Ingestor:
         self._owners = OwnerTable()
         self._lists = 0
         self._staged: dict[str, tuple[str, str]] = {}
+        self._known: set[str] = set()
 
     def step(self, resource: str, size: int) -> None:
         """Apply the next few events of a resource, or list it."""
@@ -415,11 +416,12 @@ class Ingestor:
     def _event(self, change: Any) -> Event:
         if change.obj is None:
             return Event(f"{NAMESPACE}/{change.name}", str(change.rv), change.uid, None)
-        return self._make(change.resource, change.name, str(change.rv), change.obj)
+        return self._make(change.resource, change.name, str(change.rv), change.obj, added=change.uid not in self._known)
 
-    def _make(self, resource: str, name: str, rv: str, obj: Any) -> Event:
+    def _make(self, resource: str, name: str, rv: str, obj: Any, *, added: bool = False) -> Event:
         if resource == "replicasets":
             self._owners.note("replicaset", obj)
+        self._known.add(obj.uid)
         kind: Watched[Any] = WATCHED[resource]
         routes, apart = kind.route(obj, False, self._owners), kind.apart(obj)
         wakes = tuple(f"{queue}:{key}" for queue, key in routes.wake)
@@ -428,5 +430,5 @@ class Ingestor:
             *(f"{NAMESPACE}/{name}", rv, obj.uid, blob, routes.index, wakes),
             apart=apart,
             kind=routes.kind,
-            observed=routes.observed,
+            change="added" if added and controller_of(obj) else "observed" if routes.observed else "set",
         )

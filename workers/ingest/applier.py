@@ -145,5 +145,5 @@ def _woken(resource: str, events: Sequence[Event], result: Ingested) -> list[Wok
     found = []
     for task, since_ms, at in result.woken:
         queue, _, key = task.partition(":")
-        found.append(Woken(queue, key, since_ms, f"{events[at].trigger} {resource}/{events[at].id}"))
+        found.append(Woken(queue, key, since_ms, events[at].trigger(resource, task)))
     return found

@@ -111,7 +111,8 @@ class Projector:
             adopters = tuple([wake for wake in routes.wake if wake[0] != queue])  # its own key, if it is an owner too
             if adopters:
                 batch.orphans.append((event.rv, adopters))
-        return self._event(event.rv, obj, gone, routes)
+        added = event.type == "ADDED" and OWNED in event.object and not self.resource.whole
+        return self._event(event.rv, obj, gone, routes, added=added)
 
     def _routes(self, obj: Any, gone: bool) -> Routes:
         routes = self.resource.route(obj, gone, self._owners.table)
@@ -122,7 +123,7 @@ class Projector:
             return msgspec.structs.replace(routes, index=(*routes.index, EVERY_OWNER))
         return routes
 
-    def _event(self, rv: str, obj: Any, gone: bool, routes: Routes) -> Event:
+    def _event(self, rv: str, obj: Any, gone: bool, routes: Routes, *, added: bool = False) -> Event:
         blob = None if gone else self.resource.encode(obj)
         apart = None if gone else self.resource.apart(obj)
         tasks = tuple([f"{queue}:{key}" for queue, key in routes.wake])
@@ -130,9 +131,8 @@ class Projector:
         kind = routes.kind if entries == routes.index else b""  # the entry that it counts under may be left out
         if blob is not None and kind:
             blob = without_ending(blob, kind, obj.uid)
-        return Event(
-            obj.key, rv, obj.uid, blob, entries, _words(tasks), apart=apart, kind=kind, observed=routes.observed
-        )
+        change = "added" if added else "observed" if routes.observed else "set"
+        return Event(obj.key, rv, obj.uid, blob, entries, _words(tasks), apart=apart, kind=kind, change=change)
 
     def _skip(self, raw: bytes, error: WireError) -> None:
         # One unreadable object must not stop all the others; the API still refuses what clashes with it.

@@ -116,7 +116,8 @@ class Reflector:
         self._drop_streams()
         self.applier.start("")
         self._due_ms = self._check_ms = self._failures = 0
-        self._must_list, self._expired, self.absent = False, "", False
+        self._must_list = self.absent  # where it joins the same epoch again, the kind may have come meanwhile
+        self._expired, self.absent = "", False
         self._end_verification()
         self._broker, self.state = None, ReflectorState.AWAY
 

@@ -1,8 +1,8 @@
 -- What queued a key, "since_ms count first[, last]", and the lane that follows from it. "last" is the last trigger of those after the first
 -- that are in the most urgent lane, so the text always names one of the key's own lane.
 
--- 0: people changed or asked for the object itself, or its turn was lost. 1: the status of another object. 2: all else that follows from
--- turns, as the events of children. 3: it is looked at anew: all are, or its own status was written.
+-- 0: people changed or asked for the object itself, or its turn was lost. 1: the status of another object. 2: what else follows from turns, as
+-- changes of children. 3: it is looked at anew: all are, a child that was asked for has come, or its own status was written.
 local TRIGGER_BYTES_MAX = 160
 -- Whether the trigger that ends there ends with "/key": the object itself.
 local function is_own(key, text, to) return string.byte(text, to - #key) == 47 and string.sub(text, to - #key + 1, to) == key end
@@ -12,8 +12,11 @@ local function lane_at(key, text, from, to)
   local byte, find = string.byte(text, from), string.find
   if byte == 115 and find(text, '^set ', from) or byte == 100 and find(text, '^del ', from) then
     return is_own(key, text, to) and 0 or 2
-  elseif byte == 111 and find(text, '^observed ', from) then return is_own(key, text, to) and 3 or 1
-  elseif byte == 97 then return find(text, '^asked', from) and 0 or find(text, '^anew', from) and 3 or 2
+  elseif byte == 115 then return find(text, '^status ', from) and 1 or 2
+  elseif byte == 111 then return find(text, '^observed ', from) and 3 or 2
+  elseif byte == 97 then
+    if find(text, '^added ', from) then return is_own(key, text, to) and 0 or to - from + 1 < TRIGGER_BYTES_MAX and 3 or 2 end -- cut, it may be own
+    return find(text, '^asked', from) and 0 or find(text, '^anew', from) and 3 or 2
   elseif byte == 108 then return find(text, '^list ', from) and 3 or find(text, '^lost ', from) and 0 or 2
   elseif byte == 114 then return find(text, '^resumed', from) and 0 or 2 end
   return 2

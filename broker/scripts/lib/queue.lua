@@ -59,7 +59,7 @@ local function split_state(text) return string.match(text or '', '^(%S*) ?(.*)$'
 -- the backlog. There each lane of a namespace has one key in so many rounds. A claim takes from the backlog what it does not find in the
 -- front. A key's place is fixed when it comes, so nobody starves.
 local FRONT = 32
-local STEPS = {[0] = 1, 0.5, 1, 4} -- rounds from one key to the next of the same namespace, by lane
+local STEPS = {[0] = 1, 0.5, 0.75, 4} -- rounds from one key to the next of the same namespace, by lane
 -- A place is the round, the lane, and eight digits of the ms at which the key came.
 local SCALE = 100000000
 local ROUND = 4 * SCALE

@@ -30,6 +30,8 @@ TURN = PastTurn("ok", "create pods x3", 1, 8_000, 5, 40, "w-1", Triggers(1, "ask
             "observed replicasets/ns/web",
             "replicasets/ns/web was written, its controller has observed its generation",
         ),
+        ("added pods/ns/web-1", "pods/ns/web-1 was created"),
+        ("status replicasets/ns/web", "the status of replicasets/ns/web was written"),
         ("list pods", "pods were listed anew"),
         ("read pods", "the cache of pods showed a write of its own"),
         ("due", "its time had come"),

@@ -64,8 +64,9 @@ def test_what_queues_the_keys_of_a_namespace_counts_by_its_events() -> None:
     a, b = namespaces_of([Sample("rs", 4, found)])
     assert a.because == (("set replicasets", 40), ("due", 2))
     assert b.because == ()
-    told = {"b/y": Triggers(2, "due", "observed replicasets/b/y"), "b/z": Triggers(3, "due", "set replicasets/b/z")}
-    assert namespaces_of([Sample("rs", 2, told)])[0].because == (("set replicasets", 5),)
+    words = ("set", "added", "observed", "status")
+    told = {f"b/{word}": Triggers(2, "due", f"{word} replicasets/b/y") for word in words}
+    assert namespaces_of([Sample("rs", 2, told)])[0].because == (("set replicasets", 8),)
     woken = Triggers(3, "replicaset a/x", "deployment b/web")
     assert namespaces_of([Sample("rs", 1, {"b/y": woken})])[0].because == (("deployment", 3),)
     assert [

@@ -43,16 +43,27 @@ def test_an_owner_is_observed_once_its_status_tells_of_its_generation(
     projector = Projector(WATCHED[resource], KnownOwners())
     batch, taken = projector.batch([WatchEvent(type_, "7", orjson.dumps(body))], "6", "6", 1 << 20)
     assert taken == 1
-    assert [event.trigger for event in batch.events] == [trigger]
+    (event,) = batch.events
+    assert event.word == trigger
+    assert event.wakes == (f"{WATCHED[resource].owner_queue}:shop/web",), "and its own key is the first"
 
 
-def test_a_pod_is_never_observed() -> None:
+@pytest.mark.parametrize(
+    ("type_", "owned", "word"),
+    [("ADDED", True, "added"), ("ADDED", False, "set"), ("MODIFIED", True, "set"), ("DELETED", True, "del")],
+)
+def test_what_has_come_with_a_controller_is_added(type_: str, owned: bool, word: str) -> None:
+    """An orphan is to be adopted, perhaps. A pod is never observed."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "o", "controller": True}
     body = {
-        "metadata": {"namespace": "shop", "name": "web-1", "uid": "p", "resourceVersion": "7", "generation": 1},
+        "metadata": {
+            **{"namespace": "shop", "name": "web-1", "uid": "p", "resourceVersion": "7", "generation": 1},
+            "ownerReferences": [owner] if owned else [],
+        },
         "spec": {},
         "status": {},
     }
     batch, _ = Projector(WATCHED["pods"], KnownOwners()).batch(
-        [WatchEvent("MODIFIED", "7", orjson.dumps(body))], "6", "6", 1 << 20
+        [WatchEvent(type_, "7", orjson.dumps(body))], "6", "6", 1 << 20
     )
-    assert [event.trigger for event in batch.events] == ["set"]
+    assert [event.word for event in batch.events] == [word]
