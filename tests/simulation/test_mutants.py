@@ -111,7 +111,7 @@ def _needs_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "wake_readers", lambda state, now, resource, rv: 0)
+    monkeypatch.setattr(cache, "readers", lambda state, resource, rv: [])
 
 
 def _marks_after_pods(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_the_position_is_that_of_the_first_page(opened: Rig) -> None:
     assert len(sizes) >= 2
     assert reflector.position == before
     process.catch_up()
-    opened.run_for(1_000)
+    opened.run_for(2_000)  # a batch and a rest each time, as another is ahead
     assert [selecting(process, f"b{i}") for i in range(OWNERS)] == [
         [f"x/web{i}"] if i != 5 else [] for i in range(OWNERS)
     ]
