@@ -77,14 +77,15 @@ def _wrong_pods(
     pods: Collection[PodSeen],
     paired: Collection[str],
 ) -> str:
-    # Where no node is to have a pod, a maxUnavailable in percent is 0, and old pods that may stay are not replaced.
-    # Upstream: pkg/controller/daemon/update.go, updatedDesiredNodeCounts.
+    # Made for a node that took it no more when it was to be bound: it may stay, and will wait for ever.
+    waiting = {pod.uid for pod in pods if not pod.node and not places[pod.target].runs}
+    # Where no node is to have a pod, a maxUnavailable in percent is 0, and old pods that may stay are not replaced. Nor
+    # are they where those that wait are as many as may be unavailable.
+    # Upstream: pkg/controller/daemon/update.go, updatedDesiredNodeCounts and rollingUpdate.
     limit = limit_of(daemons, sum(place.runs for place in places.values()))
-    rolls = daemons.strategy == "RollingUpdate" and (daemons.surges or limit > 0)
+    rolls = daemons.strategy == "RollingUpdate" and (daemons.surges or limit > len(waiting))
     for pod in pods:
-        # Made for a node that took it no more when it was to be bound: it may stay, and will wait for ever.
-        waits = not pod.node and not places[pod.target].runs
-        if not (pod.active and (pod.ready or waits)):
+        if not (pod.active and (pod.ready or pod.uid in waiting)):
             return f"pod {pod.name} on {pod.target} is not ready"
         if rolls and pod.target not in paired and (pod.version != daemons.version or pod.revision != label):
             return f"pod {pod.name} is of version {pod.version}, not {daemons.version}"

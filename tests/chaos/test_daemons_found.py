@@ -146,6 +146,19 @@ def test_a_pod_that_was_made_just_before_its_node_took_no_more_may_wait() -> Non
     assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == ["stuck_key"]
 
 
+@pytest.mark.parametrize(
+    ("limit", "found"),
+    [
+        pytest.param("1", [], id="it is the one that may be unavailable"),
+        pytest.param("2", ["stuck_key"], id="another may go"),
+    ],
+)
+def test_old_pods_beside_one_that_waits_for_a_node_that_took_no_more(limit: str, found: list[str]) -> None:
+    story = DaemonStory(spec={"limit": limit}).covers("n1", "n2", "n3").roll().claim().record(("create", "web-n4"))
+    story.creates("web-n4").finish(("create", "web-n4")).node("n4", taint="NoSchedule").turn()
+    assert kinds(story.wait(40.0).check(faults_ended_s=story.at_s - 35.0)) == found
+
+
 def made_while_its_node_took_no_more(story: DaemonStory, **old: Any) -> list[str]:
     """The successor of n4's pod was on its way when n4 was tainted; the other nodes' pods are new."""
     story.roll()
