@@ -110,14 +110,15 @@ class Reflector:
         """Work for this epoch: from its watermark if it has one, else from a list."""
         self.leave()
         self._broker, self.state = broker, ReflectorState.SEEKING
+        # A kind that was absent may have come while we were away, and then its watermark is older than its objects.
+        self._must_list, self.absent = self.absent, False
 
     def leave(self) -> None:
         """Work for no epoch."""
         self._drop_streams()
         self.applier.start("")
         self._due_ms = self._check_ms = self._failures = 0
-        self._must_list = self.absent  # where it joins the same epoch again, the kind may have come meanwhile
-        self._expired, self.absent = "", False
+        self._must_list, self._expired = False, ""
         self._end_verification()
         self._broker, self.state = None, ReflectorState.AWAY
 

@@ -411,7 +411,8 @@ def test_a_list_that_finds_the_kind_absent_needs_nothing_to_verify_it(opened: Ri
     assert reflector.lists == before + 2, "and then it is asked for, not listed"
 
 
-def test_a_kind_that_was_absent_before_a_join_is_listed_again(opened: Rig) -> None:
+@pytest.mark.parametrize("away", [False, True])
+def test_a_kind_that_was_absent_before_a_join_is_listed_again(opened: Rig, away: bool) -> None:
     """Else objects that have come with it meanwhile would stay away: the cache is as old as the empty list."""
     process = opened.processes[0]
     source, reflector, broker = process.sources[PODS], process.reflectors[PODS], process.coordinator.broker
@@ -422,6 +423,8 @@ def test_a_kind_that_was_absent_before_a_join_is_listed_again(opened: Rig) -> No
     opened.run_for(100)
     assert reflector.absent
     source.refusal = None
+    if away:
+        reflector.leave()
     reflector.join(broker)
     opened.run_for(1_000)
     assert opened.server.cache(1, PODS) == opened.api.cached_at(PODS, opened.api.rv)
