@@ -60,7 +60,7 @@ class _Seen(msgspec.Struct):
 
 
 class _Similar(msgspec.Struct):
-    messages: set[str]
+    messages: tuple[int, ...]
     last_ns: int
 
 
@@ -70,20 +70,22 @@ class _Spam(msgspec.Struct):
 
 
 class _Recent(Generic[T]):
-    """A mapping of bounded size that forgets the entry that was not used for longest."""
+    """A mapping of bounded size that forgets the entry that was not used for longest. Of a key it keeps the hash alone,
+    64 bits with a secret of this process: texts would be most of a worker's memory that grows.
+    """
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[tuple[str, ...], T] = OrderedDict()
+        self._entries: OrderedDict[int, T] = OrderedDict()
 
     def get(self, key: tuple[str, ...]) -> T | None:
-        entry = self._entries.get(key)
+        entry = self._entries.get(hash(key))
         if entry is not None:
-            self._entries.move_to_end(key)
+            self._entries.move_to_end(hash(key))
         return entry
 
     def put(self, key: tuple[str, ...], entry: T) -> None:
-        self._entries[key] = entry
-        self._entries.move_to_end(key)
+        self._entries[hash(key)] = entry
+        self._entries.move_to_end(hash(key))
         if len(self._entries) > CACHE_MAX:
             self._entries.popitem(last=False)
 
@@ -114,13 +116,14 @@ class Correlator:
     def _is_one_of_many(self, group: tuple[str, ...], message: str, now_ns: int) -> bool:
         similar = self._similar.get(group)
         if similar is None or now_ns - similar.last_ns > SIMILAR_WITHIN_S * 10**9:
-            similar = _Similar(set(), 0)
-        similar.messages.add(message)
+            similar = _Similar((), 0)
+        if hash(message) not in similar.messages:
+            similar.messages += (hash(message),)
         similar.last_ns = now_ns
         self._similar.put(group, similar)
         if len(similar.messages) < SIMILAR_MAX:
             return False
-        similar.messages.pop()  # keep the set one below the limit, so that it stays small
+        similar.messages = similar.messages[1:]  # one below the limit, so that it stays small
         return True
 
     def _counted(self, note: Note, message: str, key: tuple[str, ...], now_ns: int) -> Sending:

@@ -2,7 +2,7 @@
 
 Upstream: client-go/tools/record/event.go: a queue that drops what does not fit, one sender, up to 12 tries 10 s
 apart while the server cannot be reached, no second try after a refusal. Unlike upstream's, our sender slows down while
-there are more urgent requests, so its queue is ten times as long.
+there are more urgent requests, so its queue is three times as long.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from oarlock.cluster.event_correlator import Correlator, Note, Sending
 from oarlock.cluster.outcome import delay_s
 from oarlock.cluster.resources import EVENTS
 
-QUEUE_MAX = 10_000
+QUEUE_MAX = 3_000
 TRIES_MAX = 12
 RETRY_S = 10.0
 SPACING_S = 0.02

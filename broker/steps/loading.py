@@ -66,10 +66,9 @@ def _read(
     chunks = [next(answers) for _ in range(0, len(unloaded.ids), CHUNK)]
     flat = next(answers)
     texts = dict(zip(flat[::2], flat[1::2], strict=True))
-    values = [value for chunk in chunks for value in chunk if value is not None]
     if generation == unloaded.generation:
         try:
-            return memo.parse(unloaded.entry, values, Endings(unloaded.entry.encode(), texts))
+            return memo.parse(unloaded.entry, chunks, Endings(unloaded.entry.encode(), texts))
         except Changed:
             pass  # in one step then, in which nothing can change
     return look(unloaded)
@@ -163,7 +162,8 @@ class LoadMemo:
     """What was loaded last of each owner: most of it is the same the next time, and need not be taken apart again.
 
     A value and what ends it determine the object, so the memo can never be out of date. It has ``most`` objects, each
-    of some 0.6 kB beside its blob; the owners that were not loaded for longest are forgotten first.
+    of 0.6 kB beside its blob; the owners that were not loaded for longest are forgotten first. Of an owner that has
+    more itself nothing is kept, and its values are let go while it is taken apart: they take as much as its objects.
     """
 
     def __init__(self, most: int = 5_120) -> None:
@@ -173,9 +173,15 @@ class LoadMemo:
     def __len__(self) -> int:
         return sum(len(objects) for _, objects in self._owners.values())
 
-    def parse(self, entry: str, values: Sequence[bytes], endings: Endings) -> list[Cached]:
-        """The objects of these values, under an index entry. Raises as ``endings`` and ``Cached.parse_all`` do."""
+    def parse(self, entry: str, chunks: Sequence[list[bytes | None]], endings: Endings) -> list[Cached]:
+        """The objects of these values, under an index entry; None: it has gone. Takes the values out of the chunks.
+
+        Raises as ``endings`` and ``Cached.parse_all`` do.
+        """
         of_classes, before = self._owners.pop(entry, ({}, {}))
+        if sum(map(len, chunks)) > self._most:
+            return [each for chunk in chunks for each in Cached.parse_all(_taken(chunk), endings.__getitem__)]
+        values = [value for chunk in chunks for value in _taken(chunk)]
         if any(endings.of_classes.get(name, ending) != ending for name, ending in of_classes.items()):
             before = {}
         found = {value: before.get(value) for value in values}
@@ -188,6 +194,12 @@ class LoadMemo:
         while len(self) > self._most:
             del self._owners[next(iter(self._owners))]
         return list(objects.values())
+
+
+def _taken(chunk: list[bytes | None]) -> list[bytes]:
+    values = [value for value in chunk if value is not None]
+    chunk.clear()
+    return values
 
 
 def with_children(batch: Batch, found: Iterable[list[Cached]]) -> Batch:

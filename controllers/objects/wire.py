@@ -41,7 +41,7 @@ _REPLICAS_DEFAULT = 1  # what the API server fills in when spec.replicas is abse
 _NO_AFFINITY = msgspec.Raw(b"")
 _COST_MIN, _COST_MAX = -(2**31), 2**31 - 1
 _DIGITS_MAX = len(str(_COST_MAX))
-_TEMPLATES_KEPT = 2048  # of a few KB each
+_TEMPLATES_KEPT = 1_024
 
 
 class _Container(msgspec.Struct, rename="camel"):

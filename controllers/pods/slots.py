@@ -25,7 +25,7 @@ _PAIR_COUNT = len(_PAIRS)
 _DIGIT = {char: value for value, char in enumerate(ALPHABET)}
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _SUBDOMAIN_CHARS_MAX = 253
-_OWNERS_KEPT = 4096
+_OWNERS_KEPT = 512
 
 
 def name_prefix(owner_name: str) -> str:

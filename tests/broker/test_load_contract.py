@@ -278,7 +278,9 @@ CHECKS = {
         0,
         lambda case: case.ingestor.ingest("pods", "200", "210", [child("a", 201, READY, "other"), child("b", 202)]),
     ),
-    "every chunk": Check(loading._read, "for chunk in chunks for", "for chunk in chunks[1:] for", 0, lambda case: None),
+    "every chunk": Check(
+        LoadMemo.parse, "value for chunk in chunks for", "value for chunk in chunks[1:] for", 0, lambda case: None
+    ),
 }
 
 
@@ -315,9 +317,11 @@ def endings(**texts: bytes) -> Endings:
 
 
 def parsed(memo: LoadMemo, values: Sequence[bytes], of: Endings, entry: str = "owner=u") -> list[Cached]:
-    """What it finds is what there is."""
-    found = memo.parse(entry, values, of)
+    """What it finds is what there is, in chunks of which nothing is left. One more object has gone."""
+    chunks = [[*values[at : at + 2], None] for at in range(0, len(values), 2)]
+    found = memo.parse(entry, chunks, of)
     assert found == Cached.parse_all(values, of.__getitem__)
+    assert not any(chunks)
     return found
 
 
@@ -349,8 +353,16 @@ def test_a_memo_forgets_who_was_loaded_first() -> None:
     for entry in ("u", "v", "u", "w"):
         parsed(memo, [value_of(f"{entry}{n}") for n in range(2)], endings(c=b"end"), entry)
     assert (list(memo._owners), len(memo)) == (["u", "w"], 4)
-    parsed(memo, [value_of(f"{n}") for n in range(5)], endings(c=b"end"), "large")
-    assert not len(memo)
+
+
+def test_of_an_owner_that_is_too_large_nothing_is_kept() -> None:
+    memo = LoadMemo(most=4)
+    for entry in ("u", "v"):
+        parsed(memo, [value_of(f"{entry}{n}") for n in range(2)], endings(c=b"end"), entry)
+    parsed(memo, [value_of(f"u{n}") for n in range(5)], endings(c=b"end"), "u")
+    assert (list(memo._owners), len(memo)) == (["v"], 2)
+    with pytest.raises(Changed):
+        memo.parse("u", [[value_of(f"u{n}") for n in range(5)]], endings())
 
 
 # -- what no script of ours wrote --------------------------------------------------------------------------------------

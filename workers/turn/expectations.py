@@ -59,11 +59,15 @@ class OpenWrites(NamedTuple):
 NONE = OpenWrites()
 
 
-def resolve(owner: Claimer, claim: Claim, pods: Sequence[Pod], pods_rv: str, outcome: TurnOutcome) -> Steps[OpenWrites]:
-    """The writes that are still open. ``pods``: those of the claim, from a cache that equals ``pods_rv``."""
+def resolve(
+    owner: Claimer, claim: Claim, pods: Sequence[Pod], rvs: Sequence[str], pods_rv: str, outcome: TurnOutcome
+) -> Steps[OpenWrites]:
+    """The writes that are still open. ``pods`` and their ``rvs``: those of the claim, from a cache that equals
+    ``pods_rv``.
+    """
     if claim.expectations is None:
         return NONE
-    known = _Known(claim.expectations, claim, pods, pods_rv, outcome)
+    known = _Known(claim.expectations, claim.now_ms, pods, rvs, pods_rv, outcome)
     known.leave_out_strange(owner)
     known.compare_with_cache()
     yield from known.look(owner)
@@ -81,10 +85,16 @@ class _Known:
     """The open writes of one owner: creates by name, deletes by UID."""
 
     def __init__(
-        self, announced: Expectations, claim: Claim, pods: Sequence[Pod], pods_rv: str, outcome: TurnOutcome
+        self,
+        announced: Expectations,
+        now_ms: int,
+        pods: Sequence[Pod],
+        rvs: Sequence[str],
+        pods_rv: str,
+        outcome: TurnOutcome,
     ) -> None:
-        self._announced, self._claim, self._outcome = announced, claim, outcome
-        self._pods, self._pods_rv = pods, pods_rv
+        self._announced, self._now_ms, self._outcome = announced, now_ms, outcome
+        self._pods, self._rvs, self._pods_rv = pods, rvs, pods_rv
         self._creates, self._reserved = _by_name(announced.creates), _by_name(announced.reserved)
         self._passed = _by_name(announced.passed)
         self._deletes = {each.uid: each for each in announced.deletes if not each.answered and _pod_name(each.target)}
@@ -118,7 +128,7 @@ class _Known:
                 self._drop(f"create pods/{name}")
         if not self._deletes:
             return
-        present = {pod.uid: (pod, cached.rv) for pod, cached in zip(self._pods, self._claim.children, strict=True)}
+        present = {pod.uid: (pod, rv) for pod, rv in zip(self._pods, self._rvs, strict=True)}
         for uid, each in list(self._deletes.items()):
             pod, rv = present.get(uid, (None, ""))
             if pod is None:
@@ -152,7 +162,7 @@ class _Known:
         if live is not None:
             self._wait_for(live.rv)
         elif opened is not None and opened.tries >= TRIES_MAX and len(self._passed) < PASSED_MAX:
-            until_ms = self._claim.now_ms + PASSED_MS
+            until_ms = self._now_ms + PASSED_MS
             self._passed[name] = until_ms
             self._outcome.changes.append(Change.set(f"passed pods/{name}", f"until_ms={until_ms}"))
 
@@ -173,7 +183,7 @@ class _Known:
 
     def told(self) -> OpenWrites:
         """What the decision is to know. The key comes back for what time alone changes."""
-        now_ms, outcome = self._claim.now_ms, self._outcome
+        now_ms, outcome = self._now_ms, self._outcome
         if not self._read:
             outcome.read_again()
         for name, until_ms in list(self._passed.items()):

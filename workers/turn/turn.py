@@ -7,7 +7,7 @@ and deletes, and the status comes last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oarlock.broker.expectations import BACK_OFF
@@ -64,20 +64,21 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
         if plan is not None:
             yield from ctx.status.write(owner, plan, claim, controller, outcome)
             return outcome.finish()
-        claim = claim._replace(children=(yield from looking.children(owner)))
+        claim = claim._replace(children=[*(yield from looking.children(owner))])
         if WATCHED[controller.resource].template_apart:  # a claim with counts leaves it out
             template = yield LookApart(controller.resource, template_name(owner))
             if not template:
                 outcome.again_in(0)  # the owner has changed since the claim
                 return outcome.finish()
     owner = with_template(owner, template)
-    pods = blob_memo.PODS.decode(claim.children)
+    rvs = [child.rv for child in claim.children]
+    pods = blob_memo.PODS.take(claim.children)
     history = revisions.NONE
     if controller.history:
         history = yield from revisions.construct(owner, pods, controller, claim, outcome)
-    writes = yield from expectations.resolve(owner, claim, pods, view.pods_rv, outcome)
+    writes = yield from expectations.resolve(owner, claim, pods, rvs, view.pods_rv, outcome)
     snapshot = yield from _snapshot(owner, pods, claim, view, history, writes, controller, ctx, outcome)
-    plan, versions = yield from _decide(snapshot, claim, view, controller, ctx, outcome)
+    plan, versions = yield from _decide(snapshot, pods, rvs, claim, view, controller, ctx, outcome)
     yield from _act(owner, plan, {**versions, **writes.rvs}, history, writes, controller, outcome)
     yield from ctx.status.write(owner, plan, claim, controller, outcome)
     if outcome.error:
@@ -112,9 +113,17 @@ def _snapshot(
 
 
 def _decide(
-    snapshot: Any, claim: Claim, view: View, controller: PodController, ctx: TurnContext, outcome: TurnOutcome
+    snapshot: Any,
+    pods: Sequence[Pod],
+    rvs: Sequence[str],
+    claim: Claim,
+    view: View,
+    controller: PodController,
+    ctx: TurnContext,
+    outcome: TurnOutcome,
 ) -> Steps[tuple[Plan, Versions]]:
     """Decide; while the plan asks for more, fetch that and decide again. Returns the versions of the pods it is about.
+    ``pods`` and their ``rvs`` are those of the cache.
 
     It may ask for related pods, to rank victims. It is decided on a live list where the cache may not be acted on:
     after a loss of announced writes, or to delete on a view that nobody has confirmed for too long. In the former case
@@ -139,7 +148,7 @@ def _decide(
             break
     if not plan.delete:
         return plan, {}
-    versions = {child.uid: child.rv for child in claim.children} if live is None else live
+    versions = {pod.uid: rv for pod, rv in zip(pods, rvs, strict=True)} if live is None else live
     return plan, {uid: rv for uid, rv in versions.items() if uid not in adopted} if adopted else versions
 
 

@@ -9,7 +9,7 @@ import pytest
 from oarlock.broker.values import Cached
 from oarlock.controllers.objects.codec import CodecError, decode_pod, encode
 from oarlock.controllers.objects.model import OwnerRef, Pod
-from oarlock.workers.turn.blob_memo import BlobMemo, LikePods
+from oarlock.workers.turn.blob_memo import FORGOTTEN_AFTER, BlobMemo, LikePods
 
 
 def cached(number: int, version: int = 0) -> Cached:
@@ -49,6 +49,16 @@ def test_nothing_is_kept_where_few_are_asked_for() -> None:
     assert one == two
     assert one[0] is not two[0]
     assert len(memo) == 0
+
+
+def test_large_owners_are_forgotten_after_many_small_ones() -> None:
+    memo = BlobMemo(decode_pod, 100, least=3)
+    for small, kept in ((FORGOTTEN_AFTER - 1, True), (FORGOTTEN_AFTER, False)):
+        (first, *_) = memo.decode([cached(1), cached(2), cached(3)])
+        for _ in range(small):
+            memo.decode([cached(4)])
+        (again, *_) = memo.decode([cached(1), cached(2), cached(3)])
+        assert (again is first) is kept
 
 
 def test_it_equals_plain_decoding_and_is_bounded() -> None:

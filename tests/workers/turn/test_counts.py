@@ -45,7 +45,7 @@ class _Noting:
         def step(*args: Any, **options: Any) -> Any:
             reply = getattr(self._broker, name)(*args, **options)
             claims = getattr(reply, "claims", [])
-            self._rig.claimed += claims
+            self._rig.claimed += [each._replace(children=[*each.children]) for each in claims]
             if name != "claim" or claims:
                 self._rig.calls.append(name)
             return reply

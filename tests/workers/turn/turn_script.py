@@ -120,7 +120,7 @@ def plays(
     outcome, given = TurnOutcome(claim), iter(answers)
     status = StatusWriter(reports_terminating, lambda: now_ms, late or LateStatus())
     context = TurnContext(120_000, lambda: now_ms, status)
-    running = turn(claim, View(READ_RV, view_age_ms), CONTROLLER, context, outcome)
+    running = turn(claim._replace(children=[*claim.children]), View(READ_RV, view_age_ms), CONTROLLER, context, outcome)
     said: list[str] = []
     result: Any = None
     for line in lines:

@@ -87,7 +87,10 @@ class DryRunEngine(TurnEngine):
     def decision(self, claim: Claim) -> Decision:
         """What the turn over this claim has decided, so far."""
         at = claim.queue, claim.key, claim.nonce
-        return self._decisions.setdefault(at, Decision(claim))
+        found = self._decisions.get(at)
+        if found is None:  # a turn takes the children out of its claim
+            found = self._decisions[at] = Decision(claim._replace(children=[*claim.children]))
+        return found
 
     def _ending(self, finishes: Sequence[Finish]) -> Sequence[Finish]:
         """Record what was decided, then end the turns without what only a write would have brought."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,16 @@ PLACES = 48
 wire: a turn that waits may hold one.
 """
 OBJECTS_MAX = 10_000
-"""So many objects the waiting turns may hold in memory before others are claimed beside them: some 20 MB."""
+"""So many objects the waiting turns may hold in memory before others are claimed beside them: some 5 MB."""
 LOOK_UP_S = 0.1
 """As ``io_loop.LOOK_UP_S``: a signal that comes just before the thread blocks does not wake it."""
 
 
 @dataclass(slots=True, eq=False)
 class UnderWay:
-    """A turn that has begun. ``failure``: why it is to go on no more, if somebody says so while it waits."""
+    """A turn that has begun. ``failure``: why it is to go on no more, if somebody says so while it waits. ``objects``:
+    how many children it was handed.
+    """
 
     claim: Claim
     begun_ms: int
@@ -36,6 +38,10 @@ class UnderWay:
     turn: RunningTurn | None = None
     failure: Exception | None = None
     trace: TurnTrace = UNTRACED
+    objects: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.objects = len(self.claim.children)
 
 
 class WaitingTurns:
@@ -95,7 +101,7 @@ class WaitingTurns:
 
     def places(self, functions_max: int) -> int:
         """How many more turns may begin beside these, of which at most so many wait for functions of users."""
-        if sum(len(each.claim.children) for each in self._waiting) >= OBJECTS_MAX:
+        if sum(each.objects for each in self._waiting) >= OBJECTS_MAX:
             return 0
         return min(functions_max - sum(map(_in_function, self._waiting)), self.places_max - len(self._waiting))
 
