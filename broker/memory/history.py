@@ -45,6 +45,8 @@ class _Line:
 
 def end_turn(state: EpochState, now: int, task: str, lock: Lock, verdict: str, did: str) -> None:
     """A turn is over: this was its lock."""
+    if not state.remembers:
+        return
     queue, key = split(task)
     texts = state.queue(queue).turns
     was = texts.get(key, "")

@@ -265,6 +265,8 @@ class EpochState:
     acts_told: int = 0
     histories: dict[str, int] = field(default_factory=dict)
     history_bytes: int = 0
+    remembers: bool = True
+    """Whether there are histories. Nothing is decided by them, so who plays thousands of fleets may do without."""
     ingestors: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Ingestor -> when it said what."""
     budget: BudgetState = field(default_factory=BudgetState)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from oarlock.workers.process.collecting import collect_rarely
 from tests import ROOT
 from tests.simulation.checker import Violation
 from tests.simulation.families import CHURNED, FAMILIES
@@ -125,7 +125,7 @@ def parts(chosen: Sequence[Place], first: int, last: int, processes: int) -> Ite
     """Run all seeds from ``first`` to ``last``; parts come in the order of their seeds."""
     begins = range(first, last + 1, CHUNK)
     counts = [min(CHUNK, last + 1 - begin) for begin in begins]
-    with ProcessPoolExecutor(processes, initializer=gc.freeze) as pool:  # what is loaded stays, so it is not searched
+    with ProcessPoolExecutor(processes, initializer=collect_rarely) as pool:
         try:
             yield from pool.map(run, [chosen] * len(counts), begins, counts)
         finally:

@@ -7,6 +7,9 @@ from oarlock.broker.memory.state import FRONT
 from oarlock.broker.values import class_name
 from tests.broker.broker_state import Counts, counted
 
+REMEMBERS_EVERY = 8
+"""And the first, so that a seed played by itself has them."""
+
 
 class SimMemoryBroker(MemoryBroker):
     """The twin, with a look at what is not idle and at the cache as a whole."""
@@ -53,14 +56,16 @@ class SimMemoryBroker(MemoryBroker):
 
 
 class MemoryRig:
-    """``broker(epoch)`` begins an epoch and gives a broker of it."""
+    """``broker(epoch)`` begins an epoch and gives a broker of it. One run in ``REMEMBERS_EVERY`` has histories."""
 
     def __init__(self) -> None:
+        self._runs = 0
         self.reset()
 
     def reset(self, mark: str = "", front: int = FRONT) -> None:
         """Forget everything. ``front``: how many keys the front of a queue takes."""
         self._now, self._front = 0, front
+        self._remembers, self._runs = self._runs % REMEMBERS_EVERY == 1, self._runs + 1
         self._store = MemoryStore(lambda: self._now)
 
     def clock(self, now_ms: int) -> None:
@@ -68,5 +73,5 @@ class MemoryRig:
 
     def broker(self, number: int) -> SimMemoryBroker:
         self._store.bootstrap(number)
-        self._store.state.front = self._front
+        self._store.state.front, self._store.state.remembers = self._front, self._remembers
         return SimMemoryBroker(self._store, number)
