@@ -1,12 +1,16 @@
 """The order of all tests: files that take long begin first, so that no process is left alone with one at the end. And
-how often a process of tests collects garbage: as seldom as one of ours.
+what a process of tests has in common with one of ours: it collects garbage as seldom, and hears SIGINT.
 """
 
 from __future__ import annotations
 
 import gc
+import signal
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has it so in the background, and children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG = (
     *("tests/simulation/", "tests/model/", "tests/chaos/test_campaign", "tests/cluster/acceptance/", "tests/e2e/"),
