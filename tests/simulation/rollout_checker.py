@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from oarlock.broker.values import Claim, Entry
 from oarlock.controllers.deployment.model import RECREATE, Deployment
 from oarlock.controllers.deployment.sizing.limits import max_pods, min_available
+from oarlock.controllers.objects.codec import decode_replicaset
 from oarlock.controllers.objects.model import Pod, ReplicaSet, controller_of, is_finished
 from oarlock.workers.turn.steps import Write
 from tests.simulation.checker import Violation
@@ -53,6 +54,14 @@ class Bounds:
         )
 
 
+class Decided(NamedTuple):
+    """A turn that announced a delete: when it had its claim, when it announced, and the size that it was to reach."""
+
+    claimed_ms: int
+    said_ms: int
+    size: int
+
+
 @dataclass
 class RolloutChecker(ProtocolChecker):
     """R1 one ReplicaSet a template, R2 surge, R3 availability, R4 no pod of two templates where pods are recreated, R5
@@ -75,8 +84,8 @@ class RolloutChecker(ProtocolChecker):
     drain_ms: int = 0
     claimed_ms: dict[str, int] = field(default_factory=dict)
     """When each nonce was given."""
-    deletes: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    """UID -> when each turn that announced a delete of it had its claim, and when it announced it."""
+    deletes: dict[str, list[Decided]] = field(default_factory=dict)
+    """UID -> the turns that announced a delete of it."""
 
     def claimed(self, key: str, nonce: str) -> None:
         super().claimed(key, nonce)
@@ -164,19 +173,21 @@ class RolloutChecker(ProtocolChecker):
         ref = controller_of(obj)
         assert ref is not None
         _, longest_s = self.bounds[uid].ready_s
-        decided_ms = self._decided_ms(obj.uid)
-        if not self.world.is_available(obj, longest_s) or not self.world.was_ready(obj, longest_s, decided_ms):
+        decided = self._under_way(obj.uid)
+        claimed_ms = min(each.claimed_ms for each in decided)
+        if not self.world.is_available(obj, longest_s) or not self.world.was_ready(obj, longest_s, claimed_ms):
             return  # it was chosen because it was not available
         self.world.count("available pods deleted")
         for owner in self.world.replicasets_of(uid):
             left = self._available(owner, uid) - 1
-            if owner.uid == ref.uid and left < owner.replicas:  # else it was judged with the size
+            # Else it was judged with the size: with that of now, or with a smaller one that was there at the decision.
+            if owner.uid == ref.uid and left < min(owner.replicas, *(each.size for each in decided)):
                 self._take(uid, f"delete of {obj.name}", one_of=owner.uid)
 
-    def _decided_ms(self, uid: str) -> int:
-        """The first claim of a turn whose delete may still have been under way."""
+    def _under_way(self, uid: str) -> list[Decided]:
+        """The turns whose delete may still have been under way."""
         now_ms, known = self.world.wall_ms(), self.deletes[uid]
-        return min(claimed for claimed, said in known if now_ms - said <= self.drain_ms or said == known[-1][1])
+        return [each for each in known if now_ms - each.said_ms <= self.drain_ms or each.said_ms == known[-1].said_ms]
 
     def sized(self, before: ReplicaSet) -> None:
         """A size of ours was committed. It takes the available pods that the status counted when it was decided."""
@@ -218,8 +229,10 @@ class RolloutChecker(ProtocolChecker):
                 low, high = (int(word.partition("=")[2]) for word in entry.hint.split())
                 self.scales[entry.target, entry.rv] = low, high
             elif entry.verb == "delete":
-                times = self.claimed_ms[claim.nonce], self.world.wall_ms()
-                self.deletes.setdefault(entry.uid, []).append(times)
+                assert claim.owner is not None
+                size = decode_replicaset(claim.owner.blob).replicas if claim.queue == "replicaset" else 0
+                decided = Decided(self.claimed_ms[claim.nonce], self.world.wall_ms(), size)
+                self.deletes.setdefault(entry.uid, []).append(decided)
 
     def sent(self, write: Write) -> None:
         """I5: a size that is sent was announced, with the version that it is for."""
