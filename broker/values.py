@@ -171,7 +171,7 @@ class Claim(NamedTuple):
     nonce: str
     owner: Cached | None
     children: list[Cached]
-    """Those of the resource that the LoadSpec's children name first. A turn takes them out."""
+    """Those of the resource that the LoadSpec's children name first. A turn over pods takes them out."""
     expectations: Expectations | None
     min_rv: str
     """resource=rv of our own writes that the cache has not passed yet; "" when it has passed all."""

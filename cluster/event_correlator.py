@@ -16,6 +16,7 @@ SIMILAR_MAX = 10  # from the tenth message on that differs only in its text, the
 SIMILAR_WITHIN_S = 600
 SPAM_BURST = 25
 SPAM_REFILL_S = 300
+WARNING = "Warning"
 COMBINED_PREFIX = "(combined from similar events): "
 NAME_MAX = 253
 

@@ -14,11 +14,12 @@ from collections.abc import Awaitable, Callable
 
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client, PatchType
-from oarlock.cluster.event_correlator import Correlator, Note, Sending
+from oarlock.cluster.event_correlator import WARNING, Correlator, Note, Sending
 from oarlock.cluster.outcome import delay_s
 from oarlock.cluster.resources import EVENTS
 
-QUEUE_MAX = 3_000
+QUEUE_MAX, WARNINGS_MAX = 3_000, 6_000
+"""Notes that wait. From the first on only warnings are taken, from the second on nothing is: a note is 0.4 kB."""
 TRIES_MAX = 12
 RETRY_S = 10.0
 SPACING_S = 0.02
@@ -57,7 +58,8 @@ class EventRecorder:
     def tell(self, note: Note) -> None:
         """Queue one note; drops and counts it when the queue is full or closed. Returns at once, never raises."""
         self.told += 1
-        if self._closing or len(self._queue) >= QUEUE_MAX:
+        most = WARNINGS_MAX if note.type == WARNING else QUEUE_MAX
+        if self._closing or len(self._queue) >= most:
             self.dropped += 1
             return
         self._queue.append((note, self._clock_ns()))

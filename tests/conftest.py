@@ -9,6 +9,8 @@ import signal
 
 import pytest
 
+from oarlock.workers.process.collecting import YOUNG_MAX
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has it so in the background, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -24,4 +26,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(YOUNG_MAX, 20, 20)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import orjson
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -240,6 +241,7 @@ async def test_a_refusal_is_final_and_429_is_not():
 @looped
 async def test_a_full_queue_drops_and_counts(monkeypatch):
     monkeypatch.setattr(events, "QUEUE_MAX", 5)
+    monkeypatch.setattr(events, "WARNINGS_MAX", 7)
     sink = Sink()
     sink.blocked = asyncio.Event()
     async with serving(sink.handle) as url, Client(config_of(url)) as client:
@@ -251,10 +253,13 @@ async def test_a_full_queue_drops_and_counts(monkeypatch):
         for n in range(9):
             recorder.tell(note(f"m{n}"))
         assert recorder.dropped == 4
+        for n in range(3):
+            recorder.tell(msgspec.structs.replace(note(f"w{n}"), type="Warning"))
+        assert recorder.dropped == 5, "for two warnings there is room"
         sink.blocked.set()
         await settled(recorder)
         await recorder.close()
-    assert (recorder.told, recorder.sent) == (10, 6)
+    assert (recorder.told, recorder.sent) == (13, 8)
 
 
 @pytest.mark.parametrize("told", [0, 4])

@@ -38,16 +38,16 @@ FORGOTTEN_AFTER = 1_000
 
 class BlobMemo(Generic[T]):
     """Two generations of at least ``kept_max`` objects: an object that is not met again while the younger generation
-    fills up is forgotten with the older one. If fewer than ``least`` objects are asked for, nothing is kept, and all is
-    forgotten once that was so ``FORGOTTEN_AFTER`` times.
+    fills up is forgotten with the older one, and all are where ``kept_max`` others come at once. If fewer than
+    ``least`` objects are asked for, nothing is kept; after ``FORGOTTEN_AFTER`` times in a row all is forgotten.
     """
 
     def __init__(self, decode: Callable[[bytes], T], kept_max: int, least: int = 1) -> None:
         self._decode, self._kept_max, self._least = decode, kept_max, least
         self._younger: dict[int, T] = {}
         self._older: dict[int, T] = {}
-        self._others = 0
-        """Since ``least`` objects were asked for."""
+        self._small_in_a_row = 0
+        """How often fewer than ``least`` were asked for, since it was more."""
 
     def __len__(self) -> int:
         """Objects kept; those met in both generations count twice."""
@@ -58,16 +58,16 @@ class BlobMemo(Generic[T]):
         return self.take([*cached])
 
     def take(self, cached: list[Cached]) -> tuple[T, ...]:
-        """As ``decode``. It empties the list, each object as it is decoded: both forms of 10,000 pods are 10 MB."""
+        """As ``decode``. It empties the list, of many one by one: both forms of 10,000 pods are 10 MB."""
         decode = self._decode
         if len(cached) < self._least:
-            self._others += 1
-            if self._others == FORGOTTEN_AFTER:
+            self._small_in_a_row += 1
+            if self._small_in_a_row == FORGOTTEN_AFTER:
                 self._younger, self._older = {}, {}
             few = tuple([decode(each.blob) for each in cached])
             cached.clear()
             return few
-        self._others = 0
+        self._small_in_a_row = 0
         if len(cached) >= self._kept_max and not self._knows(cached[:8]):
             self._younger, self._older = {}, {}  # one such owner alone fills both: make room before it comes
         younger, older, found = self._younger, self._older, []
@@ -86,6 +86,7 @@ class BlobMemo(Generic[T]):
         return tuple(found)
 
     def _knows(self, some: Sequence[Cached]) -> bool:
+        """Whether any of them is kept. Where just these have changed, their owner is decoded once more."""
         return any(hash(each.blob) in known for each in some for known in (self._younger, self._older))
 
 

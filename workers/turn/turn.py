@@ -64,7 +64,7 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
         if plan is not None:
             yield from ctx.status.write(owner, plan, claim, controller, outcome)
             return outcome.finish()
-        claim = claim._replace(children=[*(yield from looking.children(owner))])
+        claim = claim._replace(children=(yield from looking.children(owner)))
         if WATCHED[controller.resource].template_apart:  # a claim with counts leaves it out
             template = yield LookApart(controller.resource, template_name(owner))
             if not template:

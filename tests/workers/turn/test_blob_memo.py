@@ -62,14 +62,24 @@ def test_large_owners_are_forgotten_after_many_small_ones() -> None:
 
 
 def test_it_equals_plain_decoding_and_is_bounded() -> None:
-    """Owners of many sizes, more pods than are kept; seed 7."""
+    """Owners of many sizes, of some more pods than are kept; seed 7."""
     chance = random.Random(7)
     memo = BlobMemo(decode_pod, kept_max=40, least=5)
     for _ in range(300):
         start = chance.randrange(200)
-        asked = [cached(number, chance.randrange(2)) for number in range(start, start + chance.randrange(30))]
-        assert memo.decode(asked) == tuple(decode_pod(each.blob) for each in asked)
-        assert len(memo) <= 2 * (40 + 30)
+        asked = [cached(number, chance.randrange(2)) for number in range(start, start + chance.randrange(80))]
+        assert memo.take(given := [*asked]) == tuple(decode_pod(each.blob) for each in asked)
+        assert not given
+        assert len(memo) <= 2 * (40 + 80)
+
+
+def test_an_owner_of_more_than_are_kept_finds_its_own_pods_or_room() -> None:
+    memo = BlobMemo(decode_pod, 4)
+    first = memo.decode([cached(number) for number in range(6)])
+    again = memo.decode([cached(0, version=1), *(cached(number) for number in range(1, 6))])
+    assert all(one is other for one, other in zip(first[1:], again[1:], strict=True))
+    memo.decode([cached(number) for number in range(10, 16)])
+    assert len(memo) == 6
 
 
 def test_what_is_met_again_outlives_what_is_not() -> None:

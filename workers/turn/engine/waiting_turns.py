@@ -21,7 +21,7 @@ PLACES = 48
 wire: a turn that waits may hold one.
 """
 OBJECTS_MAX = 10_000
-"""So many objects the waiting turns may hold in memory before others are claimed beside them: some 5 MB."""
+"""So many objects the waiting turns may hold in memory before others are claimed beside them: of pods 5 MB."""
 LOOK_UP_S = 0.1
 """As ``io_loop.LOOK_UP_S``: a signal that comes just before the thread blocks does not wake it."""
 
