@@ -3,8 +3,8 @@
 import asyncio
 import threading
 
-import orjson
 import msgspec
+import orjson
 import pytest
 from aiohttp import web
 
