@@ -11,7 +11,7 @@ class Taint(msgspec.Struct, frozen=True, array_like=True):
     value: str = ""
 
 
-class Node(msgspec.Struct, frozen=True, array_like=True):
+class Node(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A node. It has only what placing reads, so other changes of a node do not change it."""
 
     name: str
