@@ -190,6 +190,8 @@ class Claim(NamedTuple):
     """Children that ``load`` is to bring; there are none in what it returns."""
     refusal: str = ""
     """Why the objects are not to be trusted. Only the signing broker writes it; then no turn begins."""
+    late_ms: int = 0
+    """So long after ``now_ms``, at most, the children were loaded, by the clock of the worker, which enters it."""
 
 
 @dataclass(frozen=True, slots=True)

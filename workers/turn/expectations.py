@@ -67,7 +67,7 @@ def resolve(
     """
     if claim.expectations is None:
         return NONE
-    known = _Known(claim.expectations, claim.now_ms, pods, rvs, pods_rv, outcome)
+    known = _Known(claim.expectations, claim, pods, rvs, pods_rv, outcome)
     known.leave_out_strange(owner)
     known.compare_with_cache()
     yield from known.look(owner)
@@ -87,13 +87,14 @@ class _Known:
     def __init__(
         self,
         announced: Expectations,
-        now_ms: int,
+        claim: Claim,
         pods: Sequence[Pod],
         rvs: Sequence[str],
         pods_rv: str,
         outcome: TurnOutcome,
     ) -> None:
-        self._announced, self._now_ms, self._outcome = announced, now_ms, outcome
+        self._announced, self._now_ms, self._outcome = announced, claim.now_ms, outcome
+        self._read_ms = claim.now_ms + claim.late_ms
         self._pods, self._rvs, self._pods_rv = pods, rvs, pods_rv
         self._creates, self._reserved = _by_name(announced.creates), _by_name(announced.reserved)
         self._passed = _by_name(announced.passed)
@@ -201,7 +202,7 @@ class _Known:
             leaving=frozenset(each.uid for each in self._announced.deletes),
             quiet=frozenset(_quiet(sent, now_ms, outcome)),
             passed=frozenset(self._passed),
-            resting=frozenset(_resting(self._announced, self._pods, now_ms, outcome)),
+            resting=frozenset(_resting(self._announced, self._pods, now_ms, self._read_ms, outcome)),
             nodes={_pod_name(target): hint.removeprefix("node=") for target, hint in self._announced.hints.items()},
         )
         return OpenWrites(unanswered, {uid: each.rv for uid, each in self._deletes.items()}, self._read)
@@ -243,18 +244,22 @@ def _quiet(sent: Mapping[str, OpenWrite], now_ms: int, outcome: TurnOutcome) -> 
     return quiet
 
 
-def _resting(announced: Expectations, pods: Sequence[Pod], now_ms: int, outcome: TurnOutcome) -> list[str]:
-    """Names of failed pods that are still there, or went a moment ago."""
+def _resting(
+    announced: Expectations, pods: Sequence[Pod], now_ms: int, read_ms: int, outcome: TurnOutcome
+) -> list[str]:
+    """Names of failed pods that are still there, or went a moment ago. ``read_ms``: when the pods were read, at the
+    latest: until then a pod that is not among them may have been there.
+    """
     present = {pod.uid for pod in pods} if announced.rests else set()
     names = []
     for target, text in announced.rests.items():
         uid, until = text.removeprefix("uid="), text.removeprefix("until_ms=")
         if text.startswith("uid=") and uid not in present:
-            until = str(now_ms + REST_MS)
+            until = str(read_ms + REST_MS)
             outcome.changes.append(Change.set(f"rest {target}", f"until_ms={until}"))
         if text.startswith("uid=") and uid in present:
             names.append(target.partition("/")[2])
-        elif until.isascii() and until.isdigit() and len(until) < 18 and now_ms < int(until) <= now_ms + REST_MS:
+        elif until.isascii() and until.isdigit() and len(until) < 18 and now_ms < int(until) <= read_ms + 2 * REST_MS:
             names.append(target.partition("/")[2])
             outcome.due_in(int(until) - now_ms)
         else:

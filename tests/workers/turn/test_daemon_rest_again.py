@@ -1,8 +1,14 @@
-"""A name that has rested rests again when its next pod fails, though the mark of the earlier rest was left behind."""
+"""A name that has rested rests again when its next pod fails, though the mark of the earlier rest was left behind. And
+it rests from when its pod has gone.
+"""
 
 from __future__ import annotations
 
+import pytest
+
 from oarlock.broker.memory.state import ExpectHash
+from oarlock.broker.values import Batch
+from oarlock.workers.turn.engine import turn_engine
 from oarlock.workers.turn.expectations import REST_MS
 from tests.workers.turn.daemon_rig import QUEUE, DaemonRig
 
@@ -29,3 +35,33 @@ def test_a_mark_left_behind_does_not_take_the_next_one_along() -> None:
     rig.read()
     rig.turns()
     assert len(rig.pods("n1")) == 1
+
+
+def test_a_rest_begins_when_the_pods_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod that was there at the claim, and has gone when its turn comes to load it."""
+    monkeypatch.setattr(turn_engine, "LOAD_MIN", 1)
+    rig = DaemonRig(nodes=1)
+    rig.rest()
+    [failed] = rig.pods()
+    rig.run(failed, "Failed")
+    rig.read()
+    rig.turns()
+    assert rig.record()[f"rest pods/{failed.name}"] == f"uid={failed.uid}"
+    load = rig.broker.load
+
+    def late(batch: Batch) -> Batch:
+        monkeypatch.setattr(rig.broker, "load", load)
+        rig.later(300)
+        rig.read()
+        return load(batch)
+
+    monkeypatch.setattr(rig.broker, "load", late)
+    rig.broker.add(QUEUE, ["default/agent"])
+    rig.turns()
+    assert rig.record()[f"rest pods/{failed.name}"] == f"until_ms={rig.clock.wall_ms() + REST_MS}"
+    rig.later(REST_MS - 1)
+    rig.rest()
+    assert rig.pods() == []
+    rig.later(1)
+    rig.rest()
+    assert [pod.name for pod in rig.pods()] == [failed.name]

@@ -221,6 +221,8 @@ class TurnEngine(ABC):
                 self._begin_batch()
             if batch.unloaded:
                 batch = self._broker.load(batch)
+                late_ms = self._clock.mono_ms() - asked_ms
+                batch = replace(batch, claims=[claim._replace(late_ms=late_ms) for claim in batch.claims])
             settings = self._settings
             batch = replace(batch, deadline_ms=asked_ms + settings.lease_ms - settings.send_margin_ms)
             for resource, delta in batch.local_caches.items():
