@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from oarlock.broker.values import Claim, Entry
+from oarlock.controllers.deployment.annotations import DESIRED_REPLICAS
 from oarlock.controllers.deployment.model import RECREATE, Deployment
 from oarlock.controllers.deployment.sizing.limits import max_pods, min_available
 from oarlock.controllers.objects.codec import decode_replicaset
@@ -190,22 +191,30 @@ class RolloutChecker(ProtocolChecker):
         return [each for each in known if now_ms - each.said_ms <= self.drain_ms or each.said_ms == known[-1].said_ms]
 
     def sized(self, before: ReplicaSet) -> None:
-        """A size of ours was committed. It takes the available pods that the status counted when it was decided."""
+        """A size of ours was committed. It takes the available pods that the status counted when it was decided.
+
+        One that goes with another size of the Deployment is the share of a change that somebody asked for: it heeds no
+        limit (upstream: scale of pkg/controller/deployment/sync.go), so what it takes is no loss of ours.
+        """
         ref = controller_of(before)
         if ref is None or ref.uid not in self.bounds:
             return
         (after,) = (each for each in self.world.replicasets_of(ref.uid) if each.uid == before.uid)
         if before.status.available > after.replicas < before.replicas:
-            self._take(ref.uid, f"size {after.replicas} of {after.name}")
+            asked_for = after.annotations.get(DESIRED_REPLICAS) != before.annotations.get(DESIRED_REPLICAS)
+            self._take(ref.uid, f"size {after.replicas} of {after.name}", asked_for=asked_for)
 
-    def _take(self, uid: str, what: str, *, one_of: str = "") -> None:
-        """``one_of``: the ReplicaSet that loses a pod which is still there."""
+    def _take(self, uid: str, what: str, *, one_of: str = "", asked_for: bool = False) -> None:
+        """``one_of``: the ReplicaSet that loses a pod which is still there. ``asked_for``: by a change of the size."""
         bound = self.bounds[uid]
         left = sum(
             min(self._available(each, uid) - (each.uid == one_of), each.replicas)
             for each in self.world.replicasets_of(uid)
         )
         if left < bound.fewest - bound.lost:
+            if asked_for:
+                bound.lost = bound.fewest - left
+                return
             raise Violation(f"R3: {what} left {left} pods available, {bound.fewest} - {bound.lost} have to be")
 
     def _available(self, replicaset: ReplicaSet, uid: str) -> int:
