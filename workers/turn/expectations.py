@@ -41,6 +41,8 @@ PASSED_MS = 300_000
 """How long other names are taken in place of one that was sent too often."""
 REST_MS = 2_500
 """How long the name of a failed daemon pod is not used again once the pod has gone."""
+REST_MOST_MS = 60_000
+"""A longer one is of a clock that has jumped back since."""
 READS_MAX = 20
 """For more names than these, one list of the namespace is read instead."""
 
@@ -259,7 +261,7 @@ def _resting(
             outcome.changes.append(Change.set(f"rest {target}", f"until_ms={until}"))
         if text.startswith("uid=") and uid in present:
             names.append(target.partition("/")[2])
-        elif until.isascii() and until.isdigit() and len(until) < 18 and now_ms < int(until) <= read_ms + 2 * REST_MS:
+        elif until.isascii() and until.isdigit() and len(until) < 18 and now_ms < int(until) <= now_ms + REST_MOST_MS:
             names.append(target.partition("/")[2])
             outcome.due_in(int(until) - now_ms)
         else:
