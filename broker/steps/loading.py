@@ -33,13 +33,31 @@ def load(
     look: Callable[[Unloaded], list[Cached]],
     memo: LoadMemo,
 ) -> Batch:
-    """The batch with all children. ``look`` reads those again that were changed meanwhile, in one step.
+    """The batch with all children. What was changed meanwhile is read once more; ``look`` reads it, in one step and so
+    in a long one, where it was changed again.
 
     Raises EpochOver, and ValueError, TypeError or IndexError for what no script of ours wrote.
     """
     unloaded = [each for claim in batch.claims for each in claim.unloaded]
     if not unloaded:
         return batch
+    found = _asked(unloaded, keys, epoch, ask_all, memo)
+    if changed := [at for at, children in enumerate(found) if children is None]:
+        again = _asked([unloaded[at] for at in changed], keys, epoch, ask_all, memo)
+        for at, children in zip(changed, again, strict=True):
+            found[at] = children
+    each = zip(unloaded, found, strict=True)
+    return with_children(batch, [look(left) if children is None else children for left, children in each])
+
+
+def _asked(
+    unloaded: Sequence[Unloaded],
+    keys: Keys,
+    epoch: int,
+    ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
+    memo: LoadMemo,
+) -> list[list[Cached] | None]:
+    """For each its children; None where they were changed meanwhile. Raises as ``load`` does."""
     resources = list(dict.fromkeys(each.resource for each in unloaded))
     commands: list[tuple[str | bytes, ...]] = []
     for each in unloaded:
@@ -51,18 +69,11 @@ def load(
         raise EpochOver(f"load: epoch {epoch} is over")
     current = {resource: (gen or b"0").decode() for resource, gen in zip(resources, gens, strict=True)}
     rest = iter(answers)
-    found = [_read(each, rest, current[each.resource], look, memo) for each in unloaded]
-    return with_children(batch, found)
+    return [_read(each, rest, current[each.resource], memo) for each in unloaded]
 
 
-def _read(
-    unloaded: Unloaded,
-    answers: Iterator[Any],
-    generation: str,
-    look: Callable[[Unloaded], list[Cached]],
-    memo: LoadMemo,
-) -> list[Cached]:
-    """The children of one claim, from its part of the answers."""
+def _read(unloaded: Unloaded, answers: Iterator[Any], generation: str, memo: LoadMemo) -> list[Cached] | None:
+    """The children of one claim, from its part of the answers. None: they were changed meanwhile."""
     chunks = [next(answers) for _ in range(0, len(unloaded.ids), CHUNK)]
     flat = next(answers)
     texts = dict(zip(flat[::2], flat[1::2], strict=True))
@@ -70,8 +81,8 @@ def _read(
         try:
             return memo.parse(unloaded.entry, chunks, Endings(unloaded.entry.encode(), texts))
         except Changed:
-            pass  # in one step then, in which nothing can change
-    return look(unloaded)
+            pass
+    return None
 
 
 def load_mirrors(

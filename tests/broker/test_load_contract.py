@@ -238,6 +238,30 @@ def test_a_class_that_comes_or_goes_between_hides_nothing(real: RedisCase, betwe
     assert all(blob in (WHOLE[name], b"%bnewuid-%b" % (name.encode(), name.encode())) for name, blob in found.items())
 
 
+def test_what_has_changed_is_read_once_more_without_a_script(
+    real: RedisCase, between: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script over thousands of objects would keep Redis from all others."""
+    batch = claimed(filled(real))
+    changes = [child(name, 201 + n, b"+n/ns\nnew") for n, name in enumerate("abcd")]
+    between(4, lambda: real.ingestor.ingest("pods", "200", "210", changes))
+    monkeypatch.setattr(real.worker, "look", None)
+    assert blobs(only(real.worker.load(batch))) == {name: b"%bnewuid-%b" % (2 * (name.encode(),)) for name in "abcd"}
+
+
+def test_what_changes_again_is_read_in_one_step(real: RedisCase, between: Any) -> None:
+    batch, versions = claimed(filled(real)), iter(range(201, 300, 10))
+
+    def change() -> None:
+        at = next(versions)
+        events = [child(name, at + n, b"+n%d/ns\nnew" % at) for n, name in enumerate("abcd")]
+        assert real.ingestor.ingest("pods", str(at - 1), str(at + 9), events).verdict == "OK"
+
+    between(4, change)
+    assert set(blobs(only(real.worker.load(batch)))) == set(WHOLE)
+    assert next(versions) == 221, "it has changed twice"
+
+
 def test_all_chunks_are_read(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "CHUNK", 3)
     batch = claimed(filled(case))
@@ -262,7 +286,7 @@ class Check(NamedTuple):
 
 
 CHECKS = {
-    "the epoch": Check(loading.load, "now != str(epoch).encode()", "False", 0, next_epoch),
+    "the epoch": Check(loading._asked, "now != str(epoch).encode()", "False", 0, next_epoch),
     "the generation": Check(loading._read, "generation == unloaded.generation", "True", 0, swept),
     "which class an object is of": Check(
         Endings.__missing__,
