@@ -103,6 +103,16 @@ class DaemonRig:
 
         self.change("pods", pod.name, edit)
 
+    def fail(self) -> Pod:
+        """The only pod fails, and a turn deletes it: its name is marked. The cache still has the pod."""
+        self.rest()
+        [failed] = self.pods()
+        self.run(failed, "Failed")
+        self.read()
+        self.turns()
+        assert self.record()[f"rest pods/{failed.name}"] == f"uid={failed.uid}"
+        return failed
+
     # -- the worker
 
     def read(self, resource: str = "") -> None:

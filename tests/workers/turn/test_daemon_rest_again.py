@@ -41,12 +41,7 @@ def test_a_rest_begins_when_the_pods_were_read(monkeypatch: pytest.MonkeyPatch) 
     """A pod that was there at the claim, and has gone when its turn comes to load it."""
     monkeypatch.setattr(turn_engine, "LOAD_MIN", 1)
     rig = DaemonRig(nodes=1)
-    rig.rest()
-    [failed] = rig.pods()
-    rig.run(failed, "Failed")
-    rig.read()
-    rig.turns()
-    assert rig.record()[f"rest pods/{failed.name}"] == f"uid={failed.uid}"
+    failed = rig.fail()
     load = rig.broker.load
 
     def late(batch: Batch) -> Batch:

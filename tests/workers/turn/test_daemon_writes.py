@@ -84,12 +84,7 @@ def test_a_failed_pod_of_another_node_is_replaced(surge: int) -> None:
 def test_its_name_rests_for_a_while_after_it_has_gone() -> None:
     """Who polls the pod by its name is to see that it has gone; the mark survives whoever dies."""
     rig = DaemonRig(nodes=1)
-    rig.rest()
-    [failed] = rig.pods()
-    rig.run(failed, "Failed")
-    rig.read()
-    rig.turns()
-    assert rig.record()[f"rest pods/{failed.name}"] == f"uid={failed.uid}"
+    failed = rig.fail()
     rig.rest()
     assert rig.pods() == []
     rig.later(REST_MS - 1)
