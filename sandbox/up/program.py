@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,10 @@ from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.process.fork import Forked, fork_process
 
 BACK_OFF = BackOff(early_ms=10_000, pauses_ms=SLOWER, after_steady=1)
+YIELDS = 5
+"""How much nicer than Redis the programs are. All wait for Redis, which does one thing at a time. Where they may take
+its processor amid a long call, that takes half as long again, and so do all that wait behind it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,13 @@ class ProgramChild(Child):
 
     def run(self, now_ms: int, stdout: int | None = None) -> None:
         """Run it; it dies with us. Only the main thread may call this. ``stdout``: a descriptor instead of the log."""
-        self.start(lambda: self._open(stdout), now_ms)
+        self.start(lambda: self._yielding(stdout), now_ms)
+
+    def _yielding(self, stdout: int | None) -> subprocess.Popen[bytes] | Forked:
+        process = self._open(stdout)
+        with suppress(ProcessLookupError):  # it has ended already
+            os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + YIELDS)
+        return process
 
     def _open(self, stdout: int | None) -> subprocess.Popen[bytes] | Forked:
         environment = {**os.environ, **self.program.environment}

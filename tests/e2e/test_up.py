@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from oarlock.sandbox.up.program import YIELDS
 from oarlock.sandbox.up.state_dir import PREFIX, Process, is_alive
 from tests.e2e.e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
 
@@ -92,6 +93,12 @@ def test_processes_and_status_agree(up: RunningUp) -> None:
         mark = {"redis": "redis-server", "api": "oarlock.sandbox.apiserver", "worker": each.name[:15]}
         assert mark.get(each.role, each.name) in words, each  # `ps -o comm` tells those that `up` forked
     assert oarlock("status", "--state-dir", str(up.state.root)).stdout.startswith("ready, epoch 1 OPEN")
+
+
+def test_redis_goes_before_all_that_waits_for_it(up: RunningUp) -> None:
+    nice = {each.role: os.getpriority(os.PRIO_PROCESS, each.pid) for each in up.processes()}
+    others = {role: value - nice["redis"] for role, value in nice.items() if role != "redis"}
+    assert others == dict.fromkeys(("api", "ingestor", "supervisor", "worker"), YIELDS)
 
 
 def test_rq_info_shows_the_workers_and_the_queue(up: RunningUp) -> None:
