@@ -40,6 +40,11 @@ class LateStatus:
         self.forget(uid)
         return False
 
+    def is_overdue(self, uid: str, now_ms: int) -> bool:
+        """Whether the status of this owner was put off, and may not wait any more."""
+        since_ms = self._since_ms.get(uid)
+        return since_ms is not None and not 0 <= now_ms - since_ms < PUT_OFF_MS
+
     def forget(self, uid: str) -> None:
         """The status of this owner is written, or says what it should."""
         self._since_ms.pop(uid, None)
@@ -77,42 +82,81 @@ class StatusWriter:
     kept: KeptCount = field(default_factory=KeptCount)
 
     def write(
-        self, owner: Any, plan: Plan, claim: Claim, controller: PodController, outcome: TurnOutcome
+        self,
+        owner: Any,
+        plan: Plan,
+        claim: Claim,
+        controller: PodController,
+        outcome: TurnOutcome,
+        *,
+        is_written: bool = False,
     ) -> Steps[None]:
         """Write the status if it says anything new. Raises TurnFailed where that fails for certain.
 
-        A turn that did all it wanted, and is sure to be followed by another, leaves it to that one for a while.
+        A turn that did all it wanted, and is sure to be followed by another, leaves it to that one for a while. So does
+        one that has written it before its creates (``is_written``): what they came to is for the next turn to tell.
         """
         if plan.invalid:
             return  # nothing was done, and no time will change that
-        now_ms, report = self.wall_ms(), self.reports_terminating
-        new = controller.status(owner, plan, outcome.standing, now_ms, report, outcome.attempted)
-        if new is not None and report and self.kept.in_vain(owner.status, new):
-            new = None
+        now_ms = self.wall_ms()
+        new = self._news(owner, plan, controller, outcome, now_ms)
         is_followed = outcome.followed or is_to_be_sized(owner)
-        late = new is not None and is_followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
+        to_tell = new is not None and not is_written
+        late = to_tell and is_followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
         if not late:
             self.late.forget(owner.uid)
         elif not outcome.followed:
             outcome.due_in(PUT_OFF_MS)  # if it is to have no pods, no write follows
-        if new is not None and not late and f"{controller.resource}=" not in claim.min_rv:
+        if to_tell and not late and not _unread(claim, controller):
             yield from self._send(owner, new, claim, controller, outcome)
         if controller.look_again_ms is not None:
             again_ms = controller.look_again_ms(owner, plan.claimed, new or owner.status, now_ms, self.wall_ms())
             if again_ms is not None:
                 outcome.due_in(again_ms)
 
-    def _send(self, owner: Any, new: Any, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
+    def write_overdue(
+        self, owner: Any, plan: Plan, claim: Claim, controller: PodController, outcome: TurnOutcome
+    ) -> Steps[bool]:
+        """Write a status that may not wait any more before the turn creates its pods: some hundreds take a second, by
+        which it would be older. Returns whether it was written; what goes wrong is for ``write`` to find out.
+        """
+        now_ms = self.wall_ms()
+        if not self.late.is_overdue(owner.uid, now_ms) or _unread(claim, controller):
+            return False
+        new = self._news(owner, plan, controller, outcome, now_ms)
+        if new is None:
+            return False
+        answer = yield from self._sent(owner, new, claim, controller, outcome)
+        if of_change(answer) is not Outcome.DONE:
+            return False
+        self.late.forget(owner.uid)
+        return True
+
+    def _news(self, owner: Any, plan: Plan, controller: PodController, outcome: TurnOutcome, now_ms: int) -> Any:
+        """The status to write; None if the server's says all of it."""
+        report = self.reports_terminating
+        new = controller.status(owner, plan, outcome.standing, now_ms, report, outcome.attempted)
+        return None if new is not None and report and self.kept.in_vain(owner.status, new) else new
+
+    def _sent(
+        self, owner: Any, new: Any, claim: Claim, controller: PodController, outcome: TurnOutcome
+    ) -> Steps[Answer]:
         """With the resourceVersion that the status was computed from, never with a fresh one."""
         assert claim.owner is not None
         body = controller.status_patch(owner, new, claim.owner.rv)
-        write = Write("status", controller.resource, owner.namespace, owner.name, body)
-        (answer,) = yield Send((write,))
+        answer: Answer
+        (answer,) = yield Send((Write("status", controller.resource, owner.namespace, owner.name, body),))
+        if of_change(answer) is Outcome.DONE:
+            outcome.cache_must_pass(controller.resource, answer.resource_version)
+            if self.reports_terminating:
+                self.kept.answered(owner.status, new, answer)
+        return answer
+
+    def _send(self, owner: Any, new: Any, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
+        answer = yield from self._sent(owner, new, claim, controller, outcome)
         match of_change(answer):
             case Outcome.DONE:
-                outcome.cache_must_pass(controller.resource, answer.resource_version)
-                if self.reports_terminating:
-                    self.kept.answered(owner.status, new, answer)
+                pass
             case Outcome.GONE:
                 pass  # the event of the owner's end wakes the key
             case Outcome.CONFLICT | Outcome.NOT_SENT | Outcome.TOO_LATE | Outcome.THROTTLED:
@@ -120,3 +164,8 @@ class StatusWriter:
                 outcome.retry = True  # the owner has changed, or time is up: compute it again
             case _:
                 raise outcome.failure(outcome.error or f"status of {owner.key}: {answer.message}")
+
+
+def _unread(claim: Claim, controller: PodController) -> bool:
+    """Whether the cache has yet to pass our last write of the owner itself, such as that of its status."""
+    return f"{controller.resource}=" in claim.min_rv

@@ -9,7 +9,7 @@ import pytest
 from oarlock.controllers.objects.model import OwnerRef, ReplicaSetStatus
 from oarlock.workers.turn.status import OWNERS_MAX, PUT_OFF_MS, LateStatus
 from oarlock.workers.turn.steps import Grant
-from tests.controllers.builders import NOW_MS, rs
+from tests.controllers.builders import NOW_MS, UID, pods, rs
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import Rig, fail_with
 from tests.workers.turn.turn_script import claimed, plays
@@ -110,6 +110,61 @@ def test_where_the_limit_grants_nothing_the_status_takes_no_token_either() -> No
     rig.api.grants = [Grant(0, 50)]
     rig.turns()
     assert (rig.count("create"), statuses(rig)) == (2, 0)
+
+
+EARLY = """
+        send status 1, full 1, ready 1, available 1 @5 -> 200@30
+        reserve 1         -> all
+        announce create 1 -> recorded
+        send create 1     -> 201@20
+        ok: need replicasets 30; drop create 1; need pods 20
+        """
+LAST = """
+        reserve 1         -> all
+        announce create 1 -> recorded
+        send create 1     -> 201@20
+        send status 1, full 1, ready 1, available 1 @5 -> 200@30
+        ok: drop create 1; need pods 20; need replicasets 30
+        """
+PUT_OFF_AGAIN = (
+    "reserve 1 -> all\nannounce create 1 -> recorded\nsend create 1 -> 201@20\nok: drop create 1; need pods 20"
+)
+
+
+def put_off_for(ms: int) -> LateStatus:
+    late = LateStatus()
+    assert late.put_off(UID, NOW_MS - ms)
+    return late
+
+
+def test_one_that_may_not_wait_any_more_goes_before_the_creates() -> None:
+    """Some hundreds of them take a second."""
+    claim, late = claimed(rs(2), pods("R")), put_off_for(PUT_OFF_MS)
+    plays(claim, EARLY, late=late)
+    assert late.put_off(UID, NOW_MS), "counted anew: what they came to is for the next turn"
+    plays(claim, PUT_OFF_AGAIN, late=put_off_for(PUT_OFF_MS - 1))
+
+
+def test_if_it_is_refused_then_it_is_tried_once_more_after_them() -> None:
+    at_first, rest = (
+        "send status 1, full 1, ready 1, available 1 @5 -> conflict",
+        LAST.replace("-> 200@30", "-> conflict"),
+    )
+    rest = rest.replace("ok: drop create 1; need pods 20; need replicasets 30", "retry: drop create 1; need pods 20")
+    plays(claimed(rs(2), pods("R")), at_first + rest, late=put_off_for(PUT_OFF_MS))
+
+
+def test_where_nothing_is_new_or_the_last_status_is_unread_the_creates_come_first() -> None:
+    same = rs(2, status=ReplicaSetStatus(1, 1, 1, 1, None, 1))
+    plays(claimed(same, pods("R")), PUT_OFF_AGAIN, late=put_off_for(PUT_OFF_MS))
+    plays(claimed(rs(2), pods("R"), needs="replicasets=30"), "ok", late=put_off_for(PUT_OFF_MS))
+
+
+def test_after_a_clock_was_set_back_it_does_not_wait() -> None:
+    late = put_off_for(0)
+    assert not late.is_overdue(UID, NOW_MS)
+    assert not late.is_overdue("another", NOW_MS - 1)
+    assert late.is_overdue(UID, NOW_MS - 1)
 
 
 def test_each_owner_has_a_second_of_its_own_and_another_one_after_a_status() -> None:
