@@ -319,6 +319,20 @@ def test_a_worker_of_slow_turns_takes_one_key_at_a_time(run: Callable[..., KeyWo
     assert [[each.key for each in call] for call in engine.finished] == [["a/1", "a/2"], ["a/3"], ["a/4"]]
 
 
+def test_where_queues_take_turns_a_slow_one_leaves_the_others_their_batches(run: Callable[..., KeyWorker]) -> None:
+    clock = ManualClock()
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(51)
+        return ok(claim)
+
+    others = [replace(batch_of(key), queue="other") for key in ("b/1", "b/2")]
+    batches = [batch_of("a/1"), others[0], batch_of("a/2"), others[1], batch_of("a/3"), batch_of("a/4")]
+    engine = ScriptedEngine(batches, {f"a/{number}": slow for number in range(1, 5)})
+    run(engine, clock)
+    assert engine.asked_for == [8, 1, 8, 8, 8, 8, 1]
+
+
 def test_a_lost_claim_is_neither_ended_nor_counted(run: Callable[..., KeyWorker]) -> None:
     engine = ScriptedEngine([batch_of("a/1", "a/2")], {"a/1": raising(ClaimLost("a/1"))})
     run(engine)
