@@ -55,7 +55,7 @@ class Reader:
     def __init__(self, broker: RedisBroker, name: str, *, in_full: bool) -> None:
         self._engine = Engine(broker, _NoApi(), Settings(), SystemClock(), (QUEUE,))  # type: ignore[arg-type]
         if in_full:
-            self._engine._specs = [spec.in_full for spec in self._engine._specs]
+            self._engine._order.in_full()
         self._name = name
         self._engine.register(name, "bench")
 

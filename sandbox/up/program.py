@@ -17,8 +17,8 @@ from oarlock.workers.process.fork import Forked, fork_process
 
 BACK_OFF = BackOff(early_ms=10_000, pauses_ms=SLOWER, after_steady=1)
 YIELDS = 5
-"""How much nicer than Redis the programs are. All wait for Redis, which does one thing at a time. Where they may take
-its processor amid a long call, that takes half as long again, and so do all that wait behind it.
+"""How much nicer than Redis the programs are. All wait for Redis, which does one thing at a time: where they may take
+its processor away amid a call, all that wait behind that call wait for longer, too.
 """
 
 
@@ -56,7 +56,7 @@ class ProgramChild(Child):
 
     def _yielding(self, stdout: int | None) -> subprocess.Popen[bytes] | Forked:
         process = self._open(stdout)
-        with suppress(ProcessLookupError):  # it has ended already
+        with suppress(OSError):  # where that is forbidden, they are equals
             os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + YIELDS)
         return process
 

@@ -287,8 +287,8 @@ class Fleet:
         worker._broker, worker._counts = self.broker, TurnCounts(identity.counts)
         broker: Broker = signed(self.broker) if self._signs else self.broker
         worker._engine = Engine(broker, self.cluster, SETTINGS, self.clock, [QUEUE])  # type: ignore[assignment]
-        shares = worker._engine._shares
-        shares.specs = [each._replace(rate_per_s=RATE_PER_S) for each in shares.specs]
+        order = worker._engine._order
+        order._specs = [each._replace(rate_per_s=RATE_PER_S) for each in order._specs]
         worker._tracer = NoTracer()
         worker._runner = worker._new_runner()
         return worker

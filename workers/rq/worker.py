@@ -73,8 +73,8 @@ class KeyWorker(RqShell):
         self.identity = identity
         self._queue_of = {queue.name: queue for queue in self.queues}
         self._keys_max = self.settings.batch_keys
-        self._ran = ""
-        """The queue of the last batch."""
+        self._last_queue, self._was_slow = "", False
+        """Of the last batch, and whether it had a slow turn."""
         self._counts_batches = False
         self._following: Claimed | None = None
         """What was claimed with the end of the batch in hand."""
@@ -220,15 +220,16 @@ class KeyWorker(RqShell):
 
     def _run(self, batch: Batch) -> None:
         asked, usual, taken = self._keys_max, self.settings.batch_keys, len(batch.claims)
-        self._keys_max, is_only, self._ran = usual, self._ran in ("", batch.queue), batch.queue
+        amid_others = self._last_queue not in ("", batch.queue) and not self._was_slow
+        self._keys_max, self._last_queue = usual, batch.queue
 
         def end_last(finishes: Sequence[Finish], took_ms: int) -> list[int]:
             """The next keys are claimed in the same round trip, unless the worker has something else to do first. So a
             key that was queued again meanwhile stays with the worker that has its children in memory. After a full
-            batch with nothing to do there are more such keys. After a slow turn there is one, unless queues take turns:
-            then the next are likely those of another.
+            batch with nothing to do there are more such keys. After a slow one there is one, unless it was amid
+            quick ones of another queue: then the next is likely of that.
             """
-            if self._runner.slow and is_only:
+            if self._runner.slow and not amid_others:
                 self._keys_max = 1
             elif taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS:
                 self._keys_max = max(usual, self.settings.batch_keys_quick)
@@ -244,7 +245,8 @@ class KeyWorker(RqShell):
         except (BrokerUnreachable, BrokerFull, RedisError) as error:
             self._leave(ExitCode.UNSURE, error)
         self._heartbeat.tally.worked_s += took_ms / 1_000
-        if self._runner.slow and is_only:
+        self._was_slow = self._runner.slow
+        if self._was_slow and not amid_others:
             self._keys_max = 1
 
     def _is_interrupted(self) -> bool:

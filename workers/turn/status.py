@@ -1,4 +1,4 @@
-"""The status of an owner: written at the end of a turn, put off where the next turn writes it anyway."""
+"""The status of an owner: written at the end of a turn, put off where the next turn writes it anyway, for a while."""
 
 from __future__ import annotations
 
@@ -89,26 +89,27 @@ class StatusWriter:
         controller: PodController,
         outcome: TurnOutcome,
         *,
-        is_written: bool = False,
+        told_rv: str = "",
     ) -> Steps[None]:
         """Write the status if it says anything new. Raises TurnFailed where that fails for certain.
 
         A turn that did all it wanted, and is sure to be followed by another, leaves it to that one for a while. So does
-        one that has written it before its creates (``is_written``): what they came to is for the next turn to tell.
+        one that has written it before its creates, unless these failed. ``told_rv``: the owner's resourceVersion then.
         """
         if plan.invalid:
             return  # nothing was done, and no time will change that
+        assert claim.owner is not None
         now_ms = self.wall_ms()
         new = self._news(owner, plan, controller, outcome, now_ms)
         is_followed = outcome.followed or is_to_be_sized(owner)
-        to_tell = new is not None and not is_written
+        to_tell = new is not None and (not told_rv or bool(outcome.error))
         late = to_tell and is_followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
         if not late:
             self.late.forget(owner.uid)
         elif not outcome.followed:
             outcome.due_in(PUT_OFF_MS)  # if it is to have no pods, no write follows
-        if to_tell and not late and not _unread(claim, controller):
-            yield from self._send(owner, new, claim, controller, outcome)
+        if to_tell and not late and f"{controller.resource}=" not in claim.min_rv:
+            yield from self._send(owner, new, told_rv or claim.owner.rv, controller, outcome)
         if controller.look_again_ms is not None:
             again_ms = controller.look_again_ms(owner, plan.claimed, new or owner.status, now_ms, self.wall_ms())
             if again_ms is not None:
@@ -116,21 +117,25 @@ class StatusWriter:
 
     def write_overdue(
         self, owner: Any, plan: Plan, claim: Claim, controller: PodController, outcome: TurnOutcome
-    ) -> Steps[bool]:
+    ) -> Steps[str]:
         """Write a status that may not wait any more before the turn creates its pods: some hundreds take a second, by
-        which it would be older. Returns whether it was written; what goes wrong is for ``write`` to find out.
+        which it would be older. Not while the owner has conditions: the creates may end them. Returns the owner's
+        resourceVersion, "" where nothing was written; what else went wrong is for ``write`` to find out.
         """
+        assert claim.owner is not None
         now_ms = self.wall_ms()
-        if not self.late.is_overdue(owner.uid, now_ms) or _unread(claim, controller):
-            return False
+        conditions = getattr(owner.status, "conditions", None)
+        if not self.late.is_overdue(owner.uid, now_ms) or conditions or outcome.standing:
+            return ""
         new = self._news(owner, plan, controller, outcome, now_ms)
         if new is None:
-            return False
-        answer = yield from self._sent(owner, new, claim, controller, outcome)
+            return ""
+        answer = yield from self._sent(owner, new, claim.owner.rv, controller, outcome)
+        outcome.heed_throttling(answer)
         if of_change(answer) is not Outcome.DONE:
-            return False
+            return ""
         self.late.forget(owner.uid)
-        return True
+        return answer.resource_version
 
     def _news(self, owner: Any, plan: Plan, controller: PodController, outcome: TurnOutcome, now_ms: int) -> Any:
         """The status to write; None if the server's says all of it."""
@@ -138,12 +143,9 @@ class StatusWriter:
         new = controller.status(owner, plan, outcome.standing, now_ms, report, outcome.attempted)
         return None if new is not None and report and self.kept.in_vain(owner.status, new) else new
 
-    def _sent(
-        self, owner: Any, new: Any, claim: Claim, controller: PodController, outcome: TurnOutcome
-    ) -> Steps[Answer]:
-        """With the resourceVersion that the status was computed from, never with a fresh one."""
-        assert claim.owner is not None
-        body = controller.status_patch(owner, new, claim.owner.rv)
+    def _sent(self, owner: Any, new: Any, rv: str, controller: PodController, outcome: TurnOutcome) -> Steps[Answer]:
+        """With the resourceVersion that the status was computed from, or that our own write made of it."""
+        body = controller.status_patch(owner, new, rv)
         answer: Answer
         (answer,) = yield Send((Write("status", controller.resource, owner.namespace, owner.name, body),))
         if of_change(answer) is Outcome.DONE:
@@ -152,8 +154,8 @@ class StatusWriter:
                 self.kept.answered(owner.status, new, answer)
         return answer
 
-    def _send(self, owner: Any, new: Any, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
-        answer = yield from self._sent(owner, new, claim, controller, outcome)
+    def _send(self, owner: Any, new: Any, rv: str, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
+        answer = yield from self._sent(owner, new, rv, controller, outcome)
         match of_change(answer):
             case Outcome.DONE:
                 pass
@@ -164,8 +166,3 @@ class StatusWriter:
                 outcome.retry = True  # the owner has changed, or time is up: compute it again
             case _:
                 raise outcome.failure(outcome.error or f"status of {owner.key}: {answer.message}")
-
-
-def _unread(claim: Claim, controller: PodController) -> bool:
-    """Whether the cache has yet to pass our last write of the owner itself, such as that of its status."""
-    return f"{controller.resource}=" in claim.min_rv

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from oarlock.controllers.objects.model import OwnerRef, ReplicaSetStatus
+from oarlock.controllers.objects.model import Condition, OwnerRef, ReplicaSetStatus
 from oarlock.workers.turn.status import OWNERS_MAX, PUT_OFF_MS, LateStatus
 from oarlock.workers.turn.steps import Grant
-from tests.controllers.builders import NOW_MS, UID, pods, rs
+from tests.controllers.builders import NOW_MS, UID, S, pods, rs
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import Rig, fail_with
 from tests.workers.turn.turn_script import claimed, plays
@@ -112,6 +112,7 @@ def test_where_the_limit_grants_nothing_the_status_takes_no_token_either() -> No
     assert (rig.count("create"), statuses(rig)) == (2, 0)
 
 
+FAILURE = Condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota", NOW_MS - S)
 EARLY = """
         send status 1, full 1, ready 1, available 1 @5 -> 200@30
         reserve 1         -> all
@@ -129,6 +130,9 @@ LAST = """
 PUT_OFF_AGAIN = (
     "reserve 1 -> all\nannounce create 1 -> recorded\nsend create 1 -> 201@20\nok: drop create 1; need pods 20"
 )
+
+
+WAITS = "retry in 7000 ms: drop create 1; need pods 20"
 
 
 def put_off_for(ms: int) -> LateStatus:
@@ -154,10 +158,41 @@ def test_if_it_is_refused_then_it_is_tried_once_more_after_them() -> None:
     plays(claimed(rs(2), pods("R")), at_first + rest, late=put_off_for(PUT_OFF_MS))
 
 
-def test_where_nothing_is_new_or_the_last_status_is_unread_the_creates_come_first() -> None:
-    same = rs(2, status=ReplicaSetStatus(1, 1, 1, 1, None, 1))
-    plays(claimed(same, pods("R")), PUT_OFF_AGAIN, late=put_off_for(PUT_OFF_MS))
-    plays(claimed(rs(2), pods("R"), needs="replicasets=30"), "ok", late=put_off_for(PUT_OFF_MS))
+@pytest.mark.parametrize(
+    ("status", "last"),
+    [
+        pytest.param(ReplicaSetStatus(1, 1, 1, 1, None, 1), PUT_OFF_AGAIN, id="nothing is new"),
+        pytest.param(
+            ReplicaSetStatus(0, 0, 0, 0, None, 1, (FAILURE,)),
+            LAST.replace(" @5", ", no conditions @5"),
+            id="they may end a failure",
+        ),
+    ],
+)
+def test_what_else_may_not_be_told_before_them(status: ReplicaSetStatus, last: str) -> None:
+    plays(claimed(rs(2, status=status), pods("R")), last, late=put_off_for(PUT_OFF_MS))
+
+
+def test_a_failure_after_it_is_told_at_once_all_the_same() -> None:
+    plays(
+        claimed(rs(2), pods("R")),
+        """
+        send status 1, full 1, ready 1, available 1 @5 -> 200@30
+        reserve 1         -> all
+        announce create 1 -> recorded
+        send create 1     -> 422
+        send status 1, full 1, ready 1, available 1, FailedCreate (Invalid) @30 -> 200@31
+        fails (Invalid), retry: need replicasets 30; drop create 1; passed 1; need replicasets 31
+        """,
+        late=put_off_for(PUT_OFF_MS),
+    )
+
+
+def test_a_server_that_throttles_it_is_heeded() -> None:
+    at_first = "send status 1, full 1, ready 1, available 1 @5 -> 429@7"
+    rest = LAST.replace("-> 200@30", "-> conflict")
+    told = "ok: drop create 1; need pods 20; need replicasets 30"
+    plays(claimed(rs(2), pods("R")), at_first + rest.replace(told, WAITS), late=put_off_for(PUT_OFF_MS))
 
 
 def test_after_a_clock_was_set_back_it_does_not_wait() -> None:

@@ -69,7 +69,7 @@ class DryRunEngine(TurnEngine):
         record: Record = keep_nothing,
     ) -> None:
         super().__init__(broker, api, settings, clock, queues)
-        self._shares.specs = [spec.in_full for spec in self._shares.specs]  # what is recorded tells of each pod
+        self._order.in_full()  # what is recorded tells of each pod
         self._record = record
         self._decisions: dict[tuple[str, str, str], Decision] = {}
         """Of the batch in hand, by queue, key and nonce."""

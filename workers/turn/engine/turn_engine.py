@@ -48,7 +48,7 @@ from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.custom.custom_steps import NeverAgain, StepsContext, custom_steps
 from oarlock.workers.turn.custom.desired import DesiredContext, desired
 from oarlock.workers.turn.engine.local_cache import LocalCache
-from oarlock.workers.turn.engine.queue_shares import QueueShares
+from oarlock.workers.turn.engine.queue_order import QueueOrder
 from oarlock.workers.turn.engine.read_api import ReadApi
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.engine.user_code import UserCode
@@ -108,7 +108,7 @@ class TurnEngine(ABC):
     ) -> None:
         self._broker, self._api, self._settings, self._clock = broker, api, settings, clock
         self.queues = tuple(queues if queues is not None else all_queues())
-        self._shares = QueueShares(load_spec(entry_of(queue)) for queue in self.queues)
+        self._order = QueueOrder(load_spec(entry_of(queue)) for queue in self.queues)
         controllers = [CONTROLLERS[queue] for queue in self.queues if queue in CONTROLLERS]
         mirrored = {name for controller in controllers for name in controller.local_caches}
         self._local_caches = {name: LocalCache(WATCHED[name]) for name in sorted(mirrored)}
@@ -148,9 +148,7 @@ class TurnEngine(ABC):
     def claim(
         self, holder: str, keys_max: int, *, but: Collection[str] = (), beside: Collection[str] | None = None
     ) -> Batch | Idle:
-        """Take keys, first of the queue that has had the least of us. WAIT while the API does not answer: keys must not
-        be used up.
-
+        """Take keys, each queue first in its turn. WAIT while the API does not answer: keys must not be used up.
 
         ``but``: of none of these queues. ``beside``: turns are under way, and none of these namespaces may have more.
         """
@@ -169,13 +167,13 @@ class TurnEngine(ABC):
             return self.finish(finishes), partial(self._ask, holder, calls)
         ended, asked_ms = self._ending(finishes), self._clock.mono_ms()
         failures, claimed = self._broker.finish_and_claim(ended, *self._words(holder, *calls[0]))
-        return failures, lambda: self._taken(claimed(), calls[0][0], asked_ms)
+        return failures, lambda: self._taken(claimed(), asked_ms)
 
     def _calls(
         self, keys_max: int, but: Collection[str] = (), beside: Collection[str] | None = None
     ) -> list[tuple[list[LoadSpec], int]]:
         """What is asked for one after the other until there is something, and how many keys of it."""
-        specs = [each for each in self._shares.next_order() if each.queue not in but]
+        specs = [each for each in self._order.following() if each.queue not in but]
         if self._woken_by is not None:  # a token that is spent on another queue leaves its key to nobody
             specs.sort(key=lambda each: each.queue != self._woken_by)
             self._woken_by = None
@@ -196,8 +194,7 @@ class TurnEngine(ABC):
         reply: Batch | Idle = Idle.EMPTY
         for specs, keys_max in calls:
             asked_ms = self._clock.mono_ms()
-            claimed = self._broker.claim(*self._words(holder, specs, keys_max, beside))
-            found = self._taken(claimed, specs, asked_ms, beside)
+            found = self._taken(self._broker.claim(*self._words(holder, specs, keys_max, beside)), asked_ms, beside)
             if found is not Idle.EMPTY:
                 reply = found
             if found not in (Idle.EMPTY, Idle.LIMITED):
@@ -218,11 +215,9 @@ class TurnEngine(ABC):
         limits = ClaimLimits(settings.lease_ms, settings.drain_ms, keys_max, settings.batch_bytes, beside, LOAD_MIN)
         return holder, secrets.token_hex(16), [self._with_versions(spec) for spec in specs], limits
 
-    def _taken(
-        self, batch: Batch | Idle, asked: Sequence[LoadSpec], asked_ms: int, beside: Collection[str] | None = None
-    ) -> Batch | Idle:
+    def _taken(self, batch: Batch | Idle, asked_ms: int, beside: Collection[str] | None = None) -> Batch | Idle:
         if isinstance(batch, Batch):
-            self._shares.served(batch.queue, asked)
+            self._order.served(batch.queue)
             if beside is None:
                 self._begin_batch()
             if batch.unloaded:
@@ -249,7 +244,7 @@ class TurnEngine(ABC):
         outcome = TurnOutcome(claim)
         if claim.refusal:
             raise TurnRefused(claim.refusal, outcome.finish(Verdict.RETRY))
-        self._shares.begun(claim.queue, len(claim.children))
+        self._order.begun(claim.queue, len(claim.children))
         match entry_of(claim.queue):
             case PodController() as controller:
                 steps = self._turn(batch, claim, controller, outcome)
@@ -312,7 +307,7 @@ class TurnEngine(ABC):
             case Announce() | Reserve():
                 return self._act(running, step)
             case Send():
-                self._shares.sent(running.claim.queue, len(step.writes))
+                self._order.sent(running.claim.queue, len(step.writes))
                 return self._act(running, step)
             case Read():
                 return self._api.read(step.resource, step.namespace, step.names)

@@ -441,6 +441,23 @@ def test_keys_taken_with_the_end_of_turns_are_of_the_queue_whose_turn_it_is(monk
     assert served in (["other", "replicaset"] * 3, ["replicaset", "other"] * 3)
 
 
+def test_after_a_turn_that_sent_many_requests_together_others_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
+    rig = Rig(queues=("replicaset", "other"))
+    rig.owner(500)
+    batch = rig.claim()
+    rig.engine.finish([through(rig.engine, batch, batch.claims[0])])
+    for queue in ("replicaset", "other"):
+        rig.broker.add(queue, [f"default/key{number}" for number in range(100)])
+    served = []
+    while "replicaset" not in served:
+        batch = rig.claim()
+        served.append(batch.queue)
+        rig.engine.finish([Finish(each.queue, each.key, each.nonce, Verdict.OK) for each in batch.claims])
+    owed = 1 + 2 + 3  # by waves of 64, 128 and 245
+    assert owed <= len(served) - 1 <= owed + 2
+
+
 def test_where_a_claim_is_several_calls_they_come_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CONTROLLERS, "other", OTHER)
     rig = Rig(queues=("replicaset", "other"), concurrent_syncs={"other": 1})
