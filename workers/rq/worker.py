@@ -220,16 +220,16 @@ class KeyWorker(RqShell):
 
     def _run(self, batch: Batch) -> None:
         asked, usual, taken = self._keys_max, self.settings.batch_keys, len(batch.claims)
-        amid_others = self._last_queue not in ("", batch.queue) and not self._was_slow
+        after_others = self._last_queue not in ("", batch.queue) and not self._was_slow
         self._keys_max, self._last_queue = usual, batch.queue
 
         def end_last(finishes: Sequence[Finish], took_ms: int) -> list[int]:
             """The next keys are claimed in the same round trip, unless the worker has something else to do first. So a
             key that was queued again meanwhile stays with the worker that has its children in memory. After a full
-            batch with nothing to do there are more such keys. After a slow one there is one, unless it was amid
-            quick ones of another queue: then the next is likely of that.
+            batch with nothing to do there are more such keys. After a slow one there is one, unless it came
+            right after a quick one of another queue: then the next is likely of that.
             """
-            if self._runner.slow and not amid_others:
+            if self._runner.slow and not after_others:
                 self._keys_max = 1
             elif taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS:
                 self._keys_max = max(usual, self.settings.batch_keys_quick)
@@ -246,7 +246,7 @@ class KeyWorker(RqShell):
             self._leave(ExitCode.UNSURE, error)
         self._heartbeat.tally.worked_s += took_ms / 1_000
         self._was_slow = self._runner.slow
-        if self._was_slow and not amid_others:
+        if self._was_slow and not after_others:
             self._keys_max = 1
 
     def _is_interrupted(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from oarlock.broker.values import Claim
 from oarlock.cluster.answer import Answer
@@ -72,6 +72,13 @@ class KeptCount:
             self._dropped = not kept
 
 
+class Told(NamedTuple):
+    """A status that was sent before the creates of its turn. ``rv``: of the owner after it; "": it was not written."""
+
+    rv: str
+    status: Any
+
+
 @dataclass(frozen=True, slots=True)
 class StatusWriter:
     """Writes the statuses of one kind, in one process. ``reports_terminating``: terminatingReplicas is among them."""
@@ -89,12 +96,12 @@ class StatusWriter:
         controller: PodController,
         outcome: TurnOutcome,
         *,
-        told_rv: str = "",
+        told: Told | None = None,
     ) -> Steps[None]:
         """Write the status if it says anything new. Raises TurnFailed where that fails for certain.
 
         A turn that did all it wanted, and is sure to be followed by another, leaves it to that one for a while. So does
-        one that has written it before its creates, unless these failed. ``told_rv``: the owner's resourceVersion then.
+        one that has ``told`` it before its creates, unless these failed.
         """
         if plan.invalid:
             return  # nothing was done, and no time will change that
@@ -102,14 +109,14 @@ class StatusWriter:
         now_ms = self.wall_ms()
         new = self._news(owner, plan, controller, outcome, now_ms)
         is_followed = outcome.followed or is_to_be_sized(owner)
-        to_tell = new is not None and (not told_rv or bool(outcome.error))
+        to_tell = new is not None and (told is None or (told.rv != "" and new != told.status))
         late = to_tell and is_followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
         if not late:
             self.late.forget(owner.uid)
         elif not outcome.followed:
             outcome.due_in(PUT_OFF_MS)  # if it is to have no pods, no write follows
         if to_tell and not late and f"{controller.resource}=" not in claim.min_rv:
-            yield from self._send(owner, new, told_rv or claim.owner.rv, controller, outcome)
+            yield from self._send(owner, new, told.rv if told else claim.owner.rv, controller, outcome)
         if controller.look_again_ms is not None:
             again_ms = controller.look_again_ms(owner, plan.claimed, new or owner.status, now_ms, self.wall_ms())
             if again_ms is not None:
@@ -117,25 +124,28 @@ class StatusWriter:
 
     def write_overdue(
         self, owner: Any, plan: Plan, claim: Claim, controller: PodController, outcome: TurnOutcome
-    ) -> Steps[str]:
+    ) -> Steps[Told | None]:
         """Write a status that may not wait any more before the turn creates its pods: some hundreds take a second, by
-        which it would be older. Not while the owner has conditions: the creates may end them. Returns the owner's
-        resourceVersion, "" where nothing was written; what else went wrong is for ``write`` to find out.
+        which it would be older. Not while the owner has conditions: the creates may end them. None: nothing was sent,
+        or it was refused in a way that is for ``write`` to tell.
         """
         assert claim.owner is not None
-        now_ms = self.wall_ms()
-        conditions = getattr(owner.status, "conditions", None)
+        now_ms, conditions = self.wall_ms(), getattr(owner.status, "conditions", None)
         if not self.late.is_overdue(owner.uid, now_ms) or conditions or outcome.standing:
-            return ""
+            return None
         new = self._news(owner, plan, controller, outcome, now_ms)
-        if new is None:
-            return ""
+        if new is None or f"{controller.resource}=" in claim.min_rv:
+            return None
         answer = yield from self._sent(owner, new, claim.owner.rv, controller, outcome)
-        outcome.heed_throttling(answer)
-        if of_change(answer) is not Outcome.DONE:
-            return ""
-        self.late.forget(owner.uid)
-        return answer.resource_version
+        match of_change(answer):
+            case Outcome.DONE:
+                return Told(answer.resource_version, new)
+            case Outcome.GONE | Outcome.CONFLICT | Outcome.NOT_SENT | Outcome.TOO_LATE | Outcome.THROTTLED:
+                outcome.heed_throttling(answer)
+                outcome.retry = True
+                return Told("", new)
+            case _:
+                return None
 
     def _news(self, owner: Any, plan: Plan, controller: PodController, outcome: TurnOutcome, now_ms: int) -> Any:
         """The status to write; None if the server's says all of it."""

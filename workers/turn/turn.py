@@ -2,7 +2,7 @@
 
 The order is the protocol's. Nothing is decided on a cache that has not passed our own answered writes. Writes without
 an answer count both as done and as not done (``workers.turn.expectations``). Adoptions and releases come before creates
-and deletes, and the status comes last; one that was put off for as long as may be comes before the creates.
+and deletes, and the status comes last, but before the creates if it was put off (``StatusWriter.write_overdue``).
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
     writes = yield from expectations.resolve(owner, claim, pods, rvs, view.pods_rv, outcome)
     snapshot = yield from _snapshot(owner, pods, claim, view, history, writes, controller, ctx, outcome)
     plan, versions = yield from _decide(snapshot, pods, rvs, claim, view, controller, ctx, outcome)
-    told_rv = (yield from ctx.status.write_overdue(owner, plan, claim, controller, outcome)) if plan.create else ""
+    told = (yield from ctx.status.write_overdue(owner, plan, claim, controller, outcome)) if plan.create else None
     yield from _act(owner, plan, {**versions, **writes.rvs}, history, writes, controller, outcome)
-    yield from ctx.status.write(owner, plan, claim, controller, outcome, told_rv=told_rv)
+    yield from ctx.status.write(owner, plan, claim, controller, outcome, told=told)
     if outcome.error:
         raise outcome.failure(outcome.error)
     return outcome.finish()

@@ -127,12 +127,13 @@ LAST = """
         send status 1, full 1, ready 1, available 1 @5 -> 200@30
         ok: drop create 1; need pods 20; need replicasets 30
         """
-PUT_OFF_AGAIN = (
-    "reserve 1 -> all\nannounce create 1 -> recorded\nsend create 1 -> 201@20\nok: drop create 1; need pods 20"
-)
-
-
-WAITS = "retry in 7000 ms: drop create 1; need pods 20"
+PUT_OFF_AGAIN = """
+        reserve 1         -> all
+        announce create 1 -> recorded
+        send create 1     -> 201@20
+        ok: drop create 1; need pods 20
+        """
+FAILS = "fails (status of default/web: Invalid), retry: drop create 1; need pods 20"
 
 
 def put_off_for(ms: int) -> LateStatus:
@@ -149,13 +150,24 @@ def test_one_that_may_not_wait_any_more_goes_before_the_creates() -> None:
     plays(claim, PUT_OFF_AGAIN, late=put_off_for(PUT_OFF_MS - 1))
 
 
-def test_if_it_is_refused_then_it_is_tried_once_more_after_them() -> None:
-    at_first, rest = (
-        "send status 1, full 1, ready 1, available 1 @5 -> conflict",
-        LAST.replace("-> 200@30", "-> conflict"),
-    )
-    rest = rest.replace("ok: drop create 1; need pods 20; need replicasets 30", "retry: drop create 1; need pods 20")
-    plays(claimed(rs(2), pods("R")), at_first + rest, late=put_off_for(PUT_OFF_MS))
+@pytest.mark.parametrize(
+    ("answer", "last"),
+    [
+        pytest.param("conflict", "retry: drop create 1; need pods 20", id="the owner has changed"),
+        pytest.param("429@7", "retry in 7000 ms: drop create 1; need pods 20", id="throttled"),
+    ],
+)
+def test_if_it_cannot_be_written_then_it_cannot_be_after_them(answer: str, last: str) -> None:
+    steps = PUT_OFF_AGAIN.replace("ok: drop create 1; need pods 20", last)
+    first = f"send status 1, full 1, ready 1, available 1 @5 -> {answer}"
+    plays(claimed(rs(2), pods("R")), first + steps, late=put_off_for(PUT_OFF_MS))
+
+
+def test_if_it_is_forbidden_the_pods_come_all_the_same_and_the_turn_fails() -> None:
+    first = "send status 1, full 1, ready 1, available 1 @5 -> 422"
+    rest = LAST.replace("-> 200@30", "-> 422")
+    rest = rest.replace("ok: drop create 1; need pods 20; need replicasets 30", FAILS)
+    plays(claimed(rs(2), pods("R")), first + rest, late=put_off_for(PUT_OFF_MS))
 
 
 @pytest.mark.parametrize(
@@ -186,13 +198,6 @@ def test_a_failure_after_it_is_told_at_once_all_the_same() -> None:
         """,
         late=put_off_for(PUT_OFF_MS),
     )
-
-
-def test_a_server_that_throttles_it_is_heeded() -> None:
-    at_first = "send status 1, full 1, ready 1, available 1 @5 -> 429@7"
-    rest = LAST.replace("-> 200@30", "-> conflict")
-    told = "ok: drop create 1; need pods 20; need replicasets 30"
-    plays(claimed(rs(2), pods("R")), at_first + rest.replace(told, WAITS), late=put_off_for(PUT_OFF_MS))
 
 
 def test_after_a_clock_was_set_back_it_does_not_wait() -> None:

@@ -39,11 +39,16 @@ class QueueOrder:
 
     def following(self) -> list[LoadSpec]:
         """All of them, as they are to be asked now. One that owes is asked all the same: others may have no keys."""
-        self._specs.append(self._specs.pop(0))
-        return sorted(self._specs, key=lambda each: each.queue in self._debts)
+        return sorted(self._specs, key=lambda each: self.owes(each.queue))
+
+    def owes(self, queue: str) -> bool:
+        """Whether others come first."""
+        return queue in self._debts
 
     def served(self, queue: str) -> None:
-        """The queue had a batch."""
+        """The queue had a batch: the next one after it is asked first."""
+        at = next(at for at, each in enumerate(self._specs) if each.queue == queue) + 1
+        self._specs = [*self._specs[at:], *self._specs[:at]]
         for other, debt in list(self._debts.items()):
             if other == queue:
                 continue
@@ -56,13 +61,13 @@ class QueueOrder:
 
     def begun(self, queue: str, children: int) -> None:
         """A turn of the queue has begun, over so many children."""
-        self._owes(queue, children // CHILDREN)
+        self._owe(queue, children // CHILDREN)
 
     def sent(self, queue: str, requests: int) -> None:
         """A turn of the queue sends so many requests together."""
-        self._owes(queue, requests // REQUESTS)
+        self._owe(queue, requests // REQUESTS)
 
-    def _owes(self, queue: str, batches: int) -> None:
+    def _owe(self, queue: str, batches: int) -> None:
         if batches:
             debt = self._debts.setdefault(queue, _Debt())
             debt.batches = min(OWED_MAX, debt.batches + batches)

@@ -184,8 +184,12 @@ class TurnEngine(ABC):
         one_by_one = [each for each in specs if each.queue in self._custom and is_bounded(self._settings, each.queue)]
         rest = [each for each in specs if each not in one_by_one]
         calls = [([each], 1) for each in one_by_one]  # a worker with more would keep them from others that are idle
-        if rest:
-            calls.insert(0 if specs[0] is rest[0] else len(calls), (rest, keys_max))
+        owing = [each for each in rest if one_by_one and self._order.owes(each.queue)]
+        first = [each for each in rest if each not in owing]
+        if first:
+            calls.insert(0 if specs[0] is first[0] else len(calls), (first, keys_max))
+        if owing:
+            calls.append((owing, keys_max))
         return calls
 
     def _ask(

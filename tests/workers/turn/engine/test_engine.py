@@ -474,6 +474,21 @@ def test_where_a_claim_is_several_calls_they_come_after_the_end(monkeypatch: pyt
     assert served.index(("replicaset", 3)) < 2, "each queue is asked first in its turn"
 
 
+def test_what_owes_is_asked_after_a_queue_that_is_served_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTROLLERS, "other", OTHER)
+    rig = Rig(queues=("daemonset", "replicaset", "other"), concurrent_syncs={"other": 1})
+    monkeypatch.setitem(rig.engine._custom, "other", None)
+    for queue in ("replicaset", "other"):
+        rig.broker.add(queue, [f"default/web{number}" for number in range(40)])
+    rig.engine._order.sent("replicaset", 200)
+    served = []
+    for _ in range(6):
+        batch = rig.engine.claim(WORKER, 8)
+        assert isinstance(batch, Batch)
+        served.append(batch.queue)
+    assert served == ["other"] * 4 + ["replicaset", "other"]
+
+
 def test_while_the_api_does_not_answer_no_key_is_taken_with_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = Rig()
     rig.broker.add("replicaset", ["default/a", "default/b"])
