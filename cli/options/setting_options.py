@@ -82,7 +82,7 @@ SETTINGS: Mapping[str, Told] = {
     "batch_keys": Told("Most keys in a claim."),
     "batch_keys_quick": Told("Most keys in a claim after a full one with nothing to do."),
     "batch_bytes": Told("Most bytes of objects in a claim of more than one key."),
-    "slow_turn_ms": Told("After a turn that computed longer, its worker claims one key; not amid quick others."),
+    "slow_turn_ms": Told("After a turn that computed longer, a worker claims one key, unless another queue is quick."),
     "view_age_max_ms": Told("Before a delete that was decided on an older cache, a live list is read."),
     "writes_in_flight": Told("Most concurrent requests of a worker."),
     "failed_after": Told("Failed turns in a row before a key enters RQ's failed-job registry."),
