@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import report
+from benchmarks.large.behind import ALL, DAEMONS, OTHERS
 from benchmarks.large.run import (
     Grown,
     Memory,
@@ -98,7 +99,9 @@ _CELLS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("CPU of API server and nodes", lambda run: f"{run.grown.cpu_ms.get('api', 0.0):.3f}"),
     ("first status of an owner, s, p50", lambda run: f"{percentile(run.grown.first_s, 0.5):.1f}"),
     ("p99", lambda run: f"{percentile(run.grown.first_s, 0.99):.1f}"),
-    ("statuses behind the cache, s, at most", lambda run: f"{run.grown.behind_s:.1f}"),
+    ("statuses behind the cache, s, at most", lambda run: f"{run.grown.behind_s[ALL]:.1f}"),
+    ("those of DaemonSets", lambda run: f"{run.grown.behind_s[DAEMONS]:.1f}"),
+    ("of ReplicaSets and Deployments", lambda run: f"{run.grown.behind_s[OTHERS]:.1f}"),
     ("Redis, bytes a pod", lambda run: f"{run.memory.redis_bytes:.0f}"),
     ("histories, bytes a pod", lambda run: f"{run.memory.history_bytes:.0f}"),
     ("worker, MB", lambda run: f"{max(run.memory.rss_mb['worker'])}"),
@@ -117,7 +120,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "ready_s": round(run.grown.ready_s, 1),
         "cpu_ms_per_pod": {role: round(ms, 4) for role, ms in run.grown.cpu_ms.items()},
         "first_status_p99_s": round(percentile(run.grown.first_s, 0.99), 2),
-        "statuses_behind_s": round(run.grown.behind_s, 2),
+        "statuses_behind_s": {kind: round(s, 2) for kind, s in run.grown.behind_s.items()},
         "redis_bytes_per_pod": round(run.memory.redis_bytes),
         "history_bytes_per_pod": round(run.memory.history_bytes),
         "rss_mb": run.memory.rss_mb,

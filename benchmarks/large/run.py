@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.large.behind import Behind
 from benchmarks.large.churn import churn
 from benchmarks.large.statuses import Statuses
 from benchmarks.processes import CpuMeter, pss_kb, rss_kb
@@ -56,14 +56,14 @@ class Size:
 class Grown:
     """The way up. Seconds from the first request to the last status; CPU in ms a pod, by role.
 
-    ``first_s``: of each ReplicaSet, from its first event to the first status that tells of a pod. ``behind_s``: after
-    how long at most the statuses told of as many pods as the fleet's cache had.
+    ``first_s``: of each ReplicaSet, from its first event to the first status that tells of a pod. ``behind_s``: see
+    Behind.longest_s.
     """
 
     ready_s: float
     cpu_ms: dict[str, float]
     first_s: list[float]
-    behind_s: float
+    behind_s: dict[str, float]
 
 
 def grow(tree: Tree, size: Size) -> Grown:
@@ -74,19 +74,18 @@ def grow(tree: Tree, size: Size) -> Grown:
     for kind, made in owners.items():
         tree.create(kind, made)
         say(f"{len(made):,} {kind.plural} are asked for after {time.monotonic() - begun_s:.0f} s")
-    samples: list[tuple[float, int, int]] = []
-    said_s = begun_s
+    behind, said_s = Behind(tree, seen), begun_s
     while left := sum(each.unsettled for each in seen.values()):
-        now_s, told = time.monotonic(), sum(each.pods for each in seen.values())
+        now_s = time.monotonic()
         if now_s - begun_s > LIMIT_S:
             raise Unfit(f"{left} owners had not settled after {LIMIT_S:.0f} s")
-        samples.append((now_s, cached_pods(tree), told))
+        cached, told = behind.sample()
         if now_s - said_s > 10:
             said_s = now_s
-            say(f"{now_s - begun_s:.0f} s: {samples[-1][1]:,} pods cached, {told:,} told, {left:,} owners wait")
+            say(f"{now_s - begun_s:.0f} s: {cached:,} pods cached, {told:,} told, {left:,} owners wait")
         time.sleep(SAMPLE_S)
     ready_s = time.monotonic() - begun_s
-    samples.append((time.monotonic(), size.exact, size.exact))
+    behind.sample()
     spent = meter.spent_ns()
     for each in seen.values():
         each.stop()
@@ -94,29 +93,13 @@ def grow(tree: Tree, size: Size) -> Grown:
         raise Unfit("a process ended and was started again meanwhile")
     first = [told.first_s - told.seen_s for told in seen[REPLICASETS].owners.values() if told.first_s is not None]
     cpu_ms = {role: ns / 1e6 / size.exact for role, ns in spent.items()}
-    return Grown(ready_s, cpu_ms, first, behind_s(samples))
+    return Grown(ready_s, cpu_ms, first, behind.longest_s)
 
 
 def at_rest(tree: Tree) -> bool:
     """Whether no key is queued or in work. The deadlines of Deployments stay delayed."""
     seen = Inspector(tree.redis, tree.keys_epoch)
     return not any(view.queued or view.in_work for view in map(seen.queue, seen.queues()))
-
-
-def behind_s(samples: Sequence[tuple[float, int, int]]) -> float:
-    """``samples``: (when, pods cached, pods told), the last one with all of them told."""
-    longest, later = 0.0, 0
-    for when_s, cached, _ in samples:
-        while samples[later][2] < min(cached, samples[-1][2]):
-            later += 1
-        longest = max(longest, samples[later][0] - when_s)
-    return longest
-
-
-def cached_pods(tree: Tree) -> int:
-    """Pods in the fleet's cache."""
-    generation: Any = tree.redis.hget(tree.keys.of("generation"), "pods")
-    return int(tree.redis.hlen(tree.keys.objects("pods", (generation or b"0").decode())))
 
 
 @dataclass(frozen=True, slots=True)

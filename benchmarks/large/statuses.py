@@ -23,6 +23,7 @@ class Told:
     back. ``pods``: how many its status tells of now.
     """
 
+    uid: str
     seen_s: float
     first_s: float | None = None
     pods: int = 0
@@ -30,9 +31,10 @@ class Told:
 
 
 class Status(NamedTuple):
-    """Of an owner's JSON: its name, the pods that its status tells of, and whether all it asks for is available."""
+    """Of an owner's JSON: name, uid, the pods that its status tells of, whether all that it asks for is available."""
 
     name: str
+    uid: str
     pods: int
     settled: bool
 
@@ -48,7 +50,7 @@ class Status(NamedTuple):
             wanted, whole = spec["replicas"], True
             pods, available = status.get("replicas", 0), status.get("availableReplicas", 0)
         fresh = status.get("observedGeneration", 0) >= meta["generation"]
-        return cls(meta["name"], pods, whole and fresh and pods == available == wanted)
+        return cls(meta["name"], meta["uid"], pods, whole and fresh and pods == available == wanted)
 
 
 class Statuses:
@@ -83,7 +85,7 @@ class Statuses:
                 status, now_s = Status.parse(event.object), time.monotonic()
                 if status.name not in names:
                     continue
-                told = self.owners.setdefault(status.name, Told(now_s))
+                told = self.owners.setdefault(status.name, Told(status.uid, now_s))
                 told.pods, told.settled = status.pods, status.settled
                 if told.first_s is None and status.pods:
                     told.first_s = now_s
