@@ -79,8 +79,10 @@ def bootstrap(client: redis.Redis, number: int, shard: str = "0", clock: str = s
 
 
 def _load_scripts(client: redis.Redis, number: int, clock: str) -> None:
-    for name in script_texts.NAMES:
-        client.script_load(script_texts.stamped(name, number, clock))
+    with client.pipeline(transaction=False) as pipe:
+        for name in script_texts.NAMES:
+            pipe.script_load(script_texts.stamped(name, number, clock))
+        pipe.execute()
 
 
 def end(client: redis.Redis, shard: str) -> int:

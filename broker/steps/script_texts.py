@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from functools import cache, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from typing import NamedTuple
 
 from oarlock.broker.keys import PROTOCOL
 
@@ -26,6 +27,7 @@ REDIS_TIME = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] 
 """The clock of released scripts. Tests may stamp a clock of their own; a test asserts that this is the default."""
 
 _INCLUDE = re.compile(r"^-- include: (.+)$", re.MULTILINE)
+_COMMENTS = re.compile(r"^\s*--.*\n", re.MULTILINE)
 _FUNCTION = re.compile(r"^local function (\w+)\((?:[^\n]*\bend(?: --[^\n]*)?$|.*?^end$)\n", re.MULTILINE | re.DOTALL)
 """At the margin; it ends on its own line, or with an "end" at the margin."""
 
@@ -44,26 +46,61 @@ class ScriptFolder:
     def parts_of(self, name: str) -> list[str]:
         """Names of the shared parts a script is put together from, dependencies first."""
         found: list[str] = []
-        for line in _INCLUDE.findall(self.source(name)):
-            for part in line.split():
-                for each in (*self.parts_of(f"lib/{part}"), part):
-                    if each not in found:
-                        found.append(each)
+        for part in _included(self.source(name)):
+            found += (each for each in (*self.parts_of(f"lib/{part}"), part) if each not in found)
         return found
 
     def joined(self, name: str, *, with_comments: bool) -> str:
         """Prelude, parts and script in one text, its marks not yet stamped."""
-        parts = (self.source(f"lib/{part}") for part in self.parts_of(name))
-        text = "\n".join([self.source("lib/prelude"), *parts, self.source(name)])
-        return _called(text if with_comments else re.sub(r"(?m)^\s*--.*\n", "", text))
+        files = ("lib/prelude", *(f"lib/{part}" for part in self.parts_of(name)), name)
+        return _joined(tuple(map(self.source, files)), with_comments)
 
 
-@lru_cache(64)
-def _called(text: str) -> str:
+@cache
+def _included(text: str) -> Sequence[str]:
+    return [part for line in _INCLUDE.findall(text) for part in line.split()]
+
+
+@cache
+def _joined(files: tuple[str, ...], with_comments: bool) -> str:
+    texts = [files[0], *("\n" + text for text in files[1:])]
+    pieces = [piece for text in texts for piece in _pieces(text, with_comments)]
+    while len(called := _called(pieces)) < len(pieces):
+        pieces = called
+    return "".join(piece.text for piece in pieces)
+
+
+class _Piece(NamedTuple):
+    """A function at the margin, or what stands between two. ``names``: words in it; its own name only where it calls
+    itself.
+    """
+
+    function: str
+    text: str
+    names: frozenset[str]
+
+
+@cache
+def _pieces(text: str, with_comments: bool) -> Sequence[_Piece]:
+    """Of one file: many scripts have the same parts."""
+    return list(_split(text if with_comments else _COMMENTS.sub("", text)))
+
+
+def _split(text: str) -> Iterator[_Piece]:
+    at = 0
+    for found in _FUNCTION.finditer(text):
+        yield _Piece("", text[at : found.start()], frozenset(re.findall(r"\w+", text[at : found.start()])))
+        words = re.findall(r"\w+", found[0])
+        words.remove(found[1])
+        yield _Piece(found[1], found[0], frozenset(words))
+        at = found.end()
+    yield _Piece("", text[at:], frozenset(re.findall(r"\w+", text[at:])))
+
+
+def _called(pieces: Sequence[_Piece]) -> list[_Piece]:
     """Without the functions that nothing names. Lua makes all functions of a script anew each time it is run."""
-    named = Counter(re.findall(r"\w+", text))
-    kept = _FUNCTION.sub(lambda function: "" if named[function[1]] == 1 else function[0], text)
-    return text if kept == text else _called(kept)
+    named = frozenset().union(*(piece.names for piece in pieces))
+    return [piece for piece in pieces if not piece.function or piece.function in named]
 
 
 FOLDER = ScriptFolder(files("oarlock.broker") / "scripts")
