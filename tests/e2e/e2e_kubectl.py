@@ -65,7 +65,9 @@ class Kubectl:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig)}
+        """It collects no garbage, which is a sixth of the CPU of each of the thousands that tests start."""
+        own = {"HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig), "GOGC": "off"}
+        return {"PATH": os.environ["PATH"], **own}
 
     def run(self, *arguments: str, stdin: str | None = None, code: int = 0) -> str:
         """What it prints on stdout; and on stderr, where it is to fail with ``code``."""

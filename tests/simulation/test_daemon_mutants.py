@@ -223,7 +223,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "the fan-out does not look at pods": Mutant(patch=_fan_out_without_pods, weights=CALM_PODS),
     "back-offs are told at the end": Mutant(
-        patch=_back_off_told_at_the_end, weights=FAILING_ON, options={"steps": 3000, "nodes": 2}
+        patch=_back_off_told_at_the_end, weights=FAILING_ON, options={"steps": 3000, "nodes": 2}, first=46
     ),
     "duplicates go before their pods are told": Mutant(
         patch=_pods_keep_their_labels, weights=replace(ROUGH, habits=HISTORY, nodes=0)

@@ -41,12 +41,12 @@ MUTANTS: dict[str, Mutant] = {
     "a size counts as observed": Mutant(
         code=((sizes.is_observed, "return generation <= _CREATED or", "return True or"),),
         weights=replace(ROUGH, habits=SCALES, user=5),
-        first=70,
+        first=169,
     ),
     "a size is for any version": Mutant(
         code=((bodies.update_patch, '"uid": uid, "resourceVersion": resource_version}', '"uid": uid}'),),
         weights=SWINGS,
-        first=568,
+        first=767,
     ),
     "own writes need not be read": Mutant(code=((rollout.rollout, "if claim.min_rv:", "if False:"),), weights=BEHIND),
     "sizes without an answer end before D": Mutant(
