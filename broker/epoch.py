@@ -79,7 +79,7 @@ def bootstrap(client: redis.Redis, number: int, shard: str = "0", clock: str = s
 
 
 def _load_scripts(client: redis.Redis, number: int, clock: str) -> None:
-    with client.pipeline(transaction=False) as pipe:
+    with client.pipeline(transaction=True) as pipe:  # all or none: who finds the last one relies on the others
         for name in script_texts.NAMES:
             pipe.script_load(script_texts.stamped(name, number, clock))
         pipe.execute()

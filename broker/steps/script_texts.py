@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -89,12 +90,16 @@ def _pieces(text: str, with_comments: bool) -> Sequence[_Piece]:
 def _split(text: str) -> Iterator[_Piece]:
     at = 0
     for found in _FUNCTION.finditer(text):
-        yield _Piece("", text[at : found.start()], frozenset(re.findall(r"\w+", text[at : found.start()])))
-        words = re.findall(r"\w+", found[0])
+        yield _Piece("", text[at : found.start()], frozenset(_words(text[at : found.start()])))
+        words = _words(found[0])
         words.remove(found[1])
         yield _Piece(found[1], found[0], frozenset(words))
         at = found.end()
-    yield _Piece("", text[at:], frozenset(re.findall(r"\w+", text[at:])))
+    yield _Piece("", text[at:], frozenset(_words(text[at:])))
+
+
+def _words(text: str) -> list[str]:
+    return list(map(sys.intern, re.findall(r"\w+", text)))  # most are in many pieces
 
 
 def _called(pieces: Sequence[_Piece]) -> list[_Piece]:

@@ -55,6 +55,12 @@ def test_every_file_is_a_script_or_a_part() -> None:
     assert {path.stem for path in folder.glob("lib/*.lua")} == set(PARTS)
 
 
+@pytest.mark.parametrize("name", [*script_texts.NAMES, *(f"lib/{part}" for part in PARTS)])
+def test_the_last_line_ends(name: str) -> None:
+    """The next file is put behind it, without its comments."""
+    assert FOLDER.source(name).endswith("\n")
+
+
 @every_script
 def test_the_header_is_complete(name: str) -> None:
     lines = head(name).splitlines()
