@@ -122,3 +122,9 @@ def stamped(name: str, epoch: int, clock: str = REDIS_TIME) -> str:
 def sha(name: str, epoch: int, clock: str = REDIS_TIME) -> str:
     """What EVALSHA takes."""
     return hashlib.sha1(stamped(name, epoch, clock).encode(), usedforsecurity=False).hexdigest()
+
+
+def keep_all(epoch: int) -> None:
+    """Put all scripts together now: processes that are forked from this one need not."""
+    for name in NAMES:
+        sha(name, epoch, REDIS_TIME)

@@ -14,6 +14,7 @@ from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import (
     BrokerUnreachable,
     Claim,
@@ -26,6 +27,8 @@ from oarlock.broker.values import (
     Verdict,
 )
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from oarlock.workers.epoch.epoch_search import EpochSearch
+from oarlock.workers.process.settings import Settings
 from tests.broker.broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_one, clients_of, opened
 
 STEPS: dict[str, Callable[[Broker], object]] = {
@@ -129,6 +132,20 @@ def test_who_sees_the_number_finds_the_scripts(real: RedisCase, monkeypatch: pyt
     epoch.bootstrap(ingestor, real.epoch + 1)
     assert met == [[]]
     assert worker.reclaim() == []
+
+
+@pytest.mark.real
+def test_who_has_found_an_epoch_has_its_scripts_put_together(
+    own_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So have all that it forks."""
+    clients, number = clients_of(own_server), 4_711
+    epoch.bootstrap(clients["ingestor"], number)
+    assert EpochSearch(Settings(redis_url=own_server.url("worker"))).look(0) is not None
+    monkeypatch.setattr(script_texts, "stamped", None)
+    for name in script_texts.NAMES:
+        assert script_texts.sha(name, number, script_texts.REDIS_TIME)
+    assert RedisBroker(clients["worker"], number).reclaim() == [], "a broker asks for the same"
 
 
 @pytest.mark.real

@@ -10,6 +10,7 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
+from oarlock.broker.steps import script_texts
 from oarlock.broker.values import BrokerUnreachable, EpochOver
 from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
 from oarlock.workers.process.log_line import line
@@ -51,8 +52,8 @@ class EpochSearch:
         return None
 
     def _live(self) -> Seen | None:
-        """The epoch, once its scripts are there: they are loaded one by one, ``look`` last, so calling it is the test.
-        A worker has no right to ask for them in another way.
+        """The epoch, once its scripts are there: they are loaded together, ``look`` last, so calling it is the test. A
+        worker has no right to ask for them in another way.
         """
         seen = epoch.current(self._client, self._settings.tag)
         if not seen.intact:
@@ -64,4 +65,5 @@ class EpochSearch:
             return None
         finally:
             client.close()
+        script_texts.keep_all(seen.epoch)  # once, not in each worker that is forked
         return seen
