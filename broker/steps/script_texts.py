@@ -46,10 +46,8 @@ class ScriptFolder:
 
     def parts_of(self, name: str) -> list[str]:
         """Names of the shared parts a script is put together from, dependencies first."""
-        found: list[str] = []
-        for part in _included(self.source(name)):
-            found += (each for each in (*self.parts_of(f"lib/{part}"), part) if each not in found)
-        return found
+        included = _included(self.source(name))
+        return list(dict.fromkeys(each for part in included for each in (*self.parts_of(f"lib/{part}"), part)))
 
     def joined(self, name: str, *, with_comments: bool) -> str:
         """Prelude, parts and script in one text, its marks not yet stamped."""
