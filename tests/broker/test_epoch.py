@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from socket import SHUT_WR
+from typing import Any
 
 import pytest
 import redis
@@ -132,6 +134,34 @@ def test_who_sees_the_number_finds_the_scripts(real: RedisCase, monkeypatch: pyt
     epoch.bootstrap(ingestor, real.epoch + 1)
     assert met == [[]]
     assert worker.reclaim() == []
+
+
+@pytest.mark.real
+def test_a_bootstrapper_that_dies_amid_its_scripts_has_loaded_none(
+    real: RedisCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one, which is asked for, is there only with the others."""
+    number, kind = 4_712, type(real.clients["ingestor"].connection_pool.make_connection())
+    send = kind.send_packed_command
+
+    def half(connection: Connection, command: Any, check_health: bool = True) -> None:
+        sent = b"".join(command)
+        if b"SCRIPT" not in sent:
+            return send(connection, [sent], check_health)
+        send(connection, [sent[: len(sent) // 2]], check_health)
+        socket = connection._sock
+        socket.shutdown(SHUT_WR)
+        while socket.recv(65_536):  # until the server has done what it was sent
+            pass
+        raise RedisConnectionError("dead")
+
+    monkeypatch.setattr(kind, "send_packed_command", half)
+    with pytest.raises(RedisConnectionError, match="dead"):
+        epoch.bootstrap(real.clients["ingestor"], number)
+    monkeypatch.undo()
+    shas = [script_texts.sha(name, number, script_texts.REDIS_TIME) for name in script_texts.NAMES]
+    assert real.admin.script_exists(*shas) == [False] * len(shas)
+    assert epoch.current(real.admin).epoch == real.epoch
 
 
 @pytest.mark.real
