@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.acceptance.stages import Stage, stage
+from tests.e2e.api_calls import delete_namespace
 from tests.e2e.e2e_kubectl import Kubectl, need_kubectl, until
 from tests.realserver.programs import put_on_path
 
@@ -37,10 +38,9 @@ def everywhere(cluster: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 def kubectl(everywhere: Kubectl) -> Iterator[Kubectl]:
-    inside = everywhere.inside(f"oarlock-{os.getpid()}-{next(_numbers)}")
-    everywhere.run("label", "namespace", inside.namespace, "oarlock-test=yes")
+    inside = everywhere.inside(f"oarlock-{os.getpid()}-{next(_numbers)}", **{"oarlock-test": "yes"})
     yield inside
-    everywhere.run("delete", "namespace", inside.namespace, "--wait=false")
+    delete_namespace(inside.kubeconfig, inside.namespace)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import ROOT
+from tests import ROOT, THRIFTY_GO
 
 MANIFESTS = ROOT.parent / "shared" / "manifests"
 WAIT_S = 60.0
@@ -54,7 +54,7 @@ class Kubectl:
         return [self.binary, "--kubeconfig", str(self.kubeconfig), *where, *args]
 
     def env(self) -> dict[str, str]:
-        return {"HOME": str(self.home), "PATH": os.environ["PATH"]}
+        return {"HOME": str(self.home), "PATH": os.environ["PATH"], **THRIFTY_GO}
 
     def run(self, *args: str, stdin: str | None = None, code: int = 0) -> str:
         """What the command prints; it must end with `code`."""

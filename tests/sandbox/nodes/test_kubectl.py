@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import ROOT
+from tests import ROOT, THRIFTY_GO
 
 WAIT_S = 60.0
 BINARY = shutil.which("kubectl")
@@ -37,7 +37,7 @@ class Kubectl:
     def __init__(self, kubeconfig: Path) -> None:
         assert BINARY, "CI is set and there is no kubectl"
         self._command = [BINARY, "--kubeconfig", str(kubeconfig)]
-        self._env = {"HOME": str(kubeconfig.parent), "PATH": os.environ["PATH"]}
+        self._env = {"HOME": str(kubeconfig.parent), "PATH": os.environ["PATH"], **THRIFTY_GO}
 
     def __call__(self, *args: str, stdin: str | None = None, code: int = 0) -> str:
         """What the command prints; it must end with `code`."""
