@@ -17,7 +17,7 @@ from oarlock.cluster.access.credentials import Auth, FixedCredentials, bearer
 from oarlock.cluster.client import Client
 from oarlock.controllers.builtin import register_builtin
 from oarlock.sandbox.apiserver import server
-from oarlock.sandbox.nodes import NodeSettings
+from oarlock.sandbox.nodes.settings import NodeSettings
 from oarlock.testing.clock import MovableClock
 from oarlock.testing.fleet.data import FleetData, MemoryData
 from oarlock.testing.fleet.fleet import Fleet

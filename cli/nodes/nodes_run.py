@@ -19,9 +19,10 @@ from oarlock.cli.problems import NotDone, say
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
 from oarlock.cluster.resources import NODES
-from oarlock.sandbox.nodes import NodeSettings, Simulator
 from oarlock.sandbox.nodes.api.remote_pod_api import CannotRegister, RemotePodApi
 from oarlock.sandbox.nodes.lifecycle import readiness, wants_taints
+from oarlock.sandbox.nodes.settings import NodeSettings
+from oarlock.sandbox.nodes.simulator import Simulator
 
 _LOOK_S: Final = 0.05
 _READY_WITHIN_S: Final = 60.0

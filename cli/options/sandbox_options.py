@@ -6,15 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
 from oarlock.cli.options.options import Option, together
 from oarlock.cli.problems import InputProblem, say
-from oarlock.sandbox.apiserver.kinds.kind import Kind
-from oarlock.sandbox.manifests.checks import Item, check
-from oarlock.sandbox.manifests.documents import read_all
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
+
+if TYPE_CHECKING:
+    from oarlock.sandbox.apiserver.kinds.kind import Kind
+    from oarlock.sandbox.manifests.checks import Item
 
 _PORT = click.IntRange(0, 65_535)
 
@@ -67,6 +69,12 @@ def checked_items(
 
     Raises InputProblem with a line for each problem, before anything is started.
     """
+    if not filenames:
+        return []
+    # The rules of the API server are 4 MB, which the processes that `up` forks would have in memory, too.
+    from oarlock.sandbox.manifests.checks import check  # noqa: PLC0415
+    from oarlock.sandbox.manifests.documents import read_all  # noqa: PLC0415
+
     documents, problems = read_all(filenames)
     found = check(documents, namespace=namespace, skip_unknown=skip_unknown, defined=defined)
     if problems or found.problems:

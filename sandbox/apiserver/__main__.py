@@ -25,8 +25,8 @@ from oarlock.sandbox.apiserver.http.watch import Pace
 from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
 from oarlock.sandbox.apiserver.server import CannotListen, EmbeddedCluster, Settings
 from oarlock.sandbox.host import write_file
-from oarlock.sandbox.nodes import NodeSettings
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
+from oarlock.sandbox.nodes.settings import NodeSettings
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -32,7 +32,9 @@ from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs.admission import Admission
 from oarlock.sandbox.apiserver.verbs.rest import Rest
 from oarlock.sandbox.apiserver.verbs.service_addresses import ServiceAddresses
-from oarlock.sandbox.nodes import NodeSettings, Simulator, StorePodApi
+from oarlock.sandbox.nodes.api.pod_api import StorePodApi
+from oarlock.sandbox.nodes.settings import NodeSettings
+from oarlock.sandbox.nodes.simulator import Simulator
 
 FIRST_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _BODY_BYTES_MAX: Final = 3 * 1024 * 1024  # upstream's limit of a request

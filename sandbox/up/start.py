@@ -13,15 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.values import BrokerUnreachable
 from oarlock.cluster.access import config
 from oarlock.sandbox.host import is_free
-from oarlock.sandbox.manifests.applying import NotApplied, apply
-from oarlock.sandbox.manifests.checks import Item
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
@@ -30,6 +28,9 @@ from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
 from oarlock.workers.metrics.serving.bind_address import BACKLOG, FD_VARIABLE, url
 from oarlock.workers.process.shards import names, share
+
+if TYPE_CHECKING:
+    from oarlock.sandbox.manifests.checks import Item
 
 API_LIMIT_S = 20.0
 READY_LIMIT_S = 60.0
@@ -97,12 +98,18 @@ class Up:
         state = self._state
         programs = [self._serving(program) for program in (*self._ingestors(), *self._supervisors())]
         self.tree.add([ProgramChild(program, state.logs) for program in programs])
-        try:
-            asyncio.run(apply(config.load(state.kubeconfig), items))
-        except NotApplied as error:
-            raise NotStarted(str(error)) from None
+        if items:
+            self._apply(items)
         self._await_ready()
         self._tell("ready")
+
+    def _apply(self, items: Sequence[Item]) -> None:
+        from oarlock.sandbox.manifests.applying import NotApplied, apply  # noqa: PLC0415  # as in cli.options
+
+        try:
+            asyncio.run(apply(config.load(self._state.kubeconfig), items))
+        except NotApplied as error:
+            raise NotStarted(str(error)) from None
 
     def stay(self) -> None:
         """Keep it running. Raises tree.Stopped, tree.ApiServerEnded."""

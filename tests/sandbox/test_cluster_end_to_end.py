@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.sandbox.nodes import NodeSettings
+from oarlock.sandbox.nodes.settings import NodeSettings
 from tests.sandbox.api_harness import PODS, SETS, STRATEGIC, WAIT_S, Api, names, pod, quick, replicaset, running
 
 Obj = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.sandbox.nodes import NodeSettings
+from oarlock.sandbox.nodes.settings import NodeSettings
 from tests.sandbox.api_harness import (
     JSON,
     JSON_PATCH,

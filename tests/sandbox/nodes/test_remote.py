@@ -14,9 +14,9 @@ import pytest
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.client import Client
 from oarlock.sandbox.apiserver.http.faults import fault_from
-from oarlock.sandbox.nodes import NodeSettings, Simulator
 from oarlock.sandbox.nodes.api.remote_pod_api import CannotRegister, RemotePodApi
-from oarlock.sandbox.nodes.settings import SIMULATED
+from oarlock.sandbox.nodes.settings import SIMULATED, NodeSettings
+from oarlock.sandbox.nodes.simulator import Simulator
 from tests.sandbox.api_harness import PODS, STRATEGIC, WAIT_S, Api, pod, quick, running
 
 Obj = dict[str, Any]

@@ -12,8 +12,9 @@ from oarlock.sandbox.apiserver.store.events import Event
 from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs import deletion
 from oarlock.sandbox.apiserver.verbs.deletion import DeleteOptions
-from oarlock.sandbox.nodes import NodeSettings, Simulator, StorePodApi
-from oarlock.sandbox.nodes.api.pod_api import PodRef, merged_status
+from oarlock.sandbox.nodes.api.pod_api import PodRef, StorePodApi, merged_status
+from oarlock.sandbox.nodes.settings import NodeSettings
+from oarlock.sandbox.nodes.simulator import Simulator
 from tests.sandbox.embedded_world import add, names, store_with
 
 Obj = dict[str, Any]
