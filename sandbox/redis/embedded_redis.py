@@ -12,6 +12,7 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -39,7 +40,8 @@ class EmbeddedRedis:
 
     ``port`` 0 takes a free one. ``log``: a file that is appended to and kept; without it one in ``directory``.
     ``stop`` ends it; so does the death of this process, however it comes. May be used as a context manager. Only the
-    main thread may start it: the kernel ends it with the thread that forked.
+    main thread may start it: the kernel ends it with the thread that forked. ``before_others``: how much less nice than
+    this process it is, where that is allowed.
     """
 
     def __init__(
@@ -49,9 +51,10 @@ class EmbeddedRedis:
         *,
         binary: redis_binary.ServerBinary | None = None,
         log: Path | None = None,
+        before_others: int = 0,
     ) -> None:
         self.directory = Path(directory)
-        self._log = log
+        self._log, self._before_others = log, before_others
         self.port = port
         self._binary = binary
         self._passwords: dict[str, str] = {}
@@ -196,6 +199,10 @@ class EmbeddedRedis:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the parent: it ends the server last
         )
+        if self._before_others:
+            with suppress(PermissionError):
+                own = os.getpriority(os.PRIO_PROCESS, 0)
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, own - self._before_others)
         try:
             self._await_answer(program, port, log)
         except BaseException:

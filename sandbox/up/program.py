@@ -17,8 +17,9 @@ from oarlock.workers.process.fork import Forked, fork_process
 
 BACK_OFF = BackOff(early_ms=10_000, pauses_ms=SLOWER, after_steady=1)
 YIELDS = 5
-"""How much nicer than Redis the programs are. All wait for Redis, which does one thing at a time: where they may take
-its processor away amid a call, all that wait behind that call wait for longer, too.
+"""How much nicer than we the programs are, and how much less nice Redis is, where that is allowed. All wait for Redis,
+which does one thing at a time: where they may take its processor away amid a call, all that wait behind that call wait
+for longer, too.
 """
 
 

@@ -23,7 +23,7 @@ from oarlock.sandbox.host import is_free
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
-from oarlock.sandbox.up.program import Program, ProgramChild
+from oarlock.sandbox.up.program import YIELDS, Program, ProgramChild
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
 from oarlock.workers.metrics.serving.bind_address import BACKLOG, FD_VARIABLE, url
@@ -77,7 +77,7 @@ class Up:
 
     def __init__(self, state: StateDir, options: Options, run_here: RunHere | None = None) -> None:
         self._state, self._options, self._run_here = state, options, run_here
-        self._redis = EmbeddedRedis(state.redis, options.redis_port, log=state.logs / "redis.log")
+        self._redis = EmbeddedRedis(state.redis, options.redis_port, log=state.logs / "redis.log", before_others=YIELDS)
         self.tree = Tree(state, self._redis)
         self.api_url = ""
         self._metrics: dict[str, socket.socket] = {}

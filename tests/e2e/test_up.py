@@ -97,8 +97,15 @@ def test_processes_and_status_agree(up: RunningUp) -> None:
 
 def test_redis_goes_before_all_that_waits_for_it(up: RunningUp) -> None:
     nice = {each.role: os.getpriority(os.PRIO_PROCESS, each.pid) for each in up.processes()}
-    others = min(19, nice["redis"] + YIELDS)
-    assert nice == {"redis": nice["redis"], **dict.fromkeys(("api", "ingestor", "supervisor", "worker"), others)}
+    own = os.getpriority(os.PRIO_PROCESS, up.process.pid)
+    others, first = min(19, own + YIELDS), max(-20, own - YIELDS) if may_go_before(own) else own
+    assert nice == {"redis": first, **dict.fromkeys(("api", "ingestor", "supervisor", "worker"), others)}
+
+
+def may_go_before(own: int) -> bool:
+    """Whether a process here may be less nice than it was made."""
+    code = f"import os; os.setpriority(os.PRIO_PROCESS, 0, {own - 1})"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def test_rq_info_shows_the_workers_and_the_queue(up: RunningUp) -> None:
