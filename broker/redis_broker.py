@@ -15,13 +15,12 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker.budget import BudgetLimits, Lent, Report, Share
-from oarlock.broker.expectations import Expectations
 from oarlock.broker.shadow_store import ShadowStore
 from oarlock.broker.steps import comparing, loading, refusals, script_texts
+from oarlock.broker.steps.claiming import batch_in, claim_args, failures_in, finish_args
+from oarlock.broker.steps.event_words import ingest_args, stage_args
 from oarlock.broker.steps.script_runner import ScriptRunner
 from oarlock.broker.values import (
-    NO_COUNTS,
-    NO_OTHERS,
     PAGE,
     Batch,
     BrokerBusy,
@@ -44,8 +43,6 @@ from oarlock.broker.values import (
     PageLimits,
     PageMark,
     Unloaded,
-    Watermark,
-    kind_in,
 )
 
 
@@ -105,13 +102,13 @@ class RedisBroker(ScriptRunner):
 
     def claim(self, holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> Batch | Idle:
         """Take keys of the first queue that has any. ``nonce`` is new for each call."""
-        return self._claimed(self._run("claim", *_claim_args(holder, nonce, specs, limits)), specs, nonce)
+        return self._claimed(self._run("claim", *claim_args(holder, nonce, specs, limits)), specs, nonce)
 
     def _claimed(self, reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch | Idle:
         if reply[0] != b"OK":
             return Idle(reply[0].decode())
         with self._reading("claim"):
-            return _batch(reply, specs, nonce)
+            return batch_in(reply, specs, nonce)
 
     def load(self, batch: Batch) -> Batch:
         """The batch with what was left to be loaded, as it is now. No script reads it."""
@@ -153,7 +150,7 @@ class RedisBroker(ScriptRunner):
 
     def finish(self, turns: Sequence[Finish]) -> list[int]:
         """End turns. For each: failed turns in a row, or -1 where the claim was no longer ours."""
-        return _failures(self._run("finish", *_finish_args(turns)))
+        return failures_in(self._run("finish", *finish_args(turns)))
 
     def finish_and_claim(
         self, turns: Sequence[Finish], holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits
@@ -161,9 +158,9 @@ class RedisBroker(ScriptRunner):
         """``finish``, and then ``claim``, in one round trip. Where ``finish`` raises, keys may have been taken all the
         same.
         """
-        calls = ("finish", _finish_args(turns)), ("claim", _claim_args(holder, nonce, specs, limits))
+        calls = ("finish", finish_args(turns)), ("claim", claim_args(holder, nonce, specs, limits))
         reply, claimed = self._run_both(*calls)
-        return _failures(reply), lambda: self._claimed(claimed(), specs, nonce)
+        return failures_in(reply), lambda: self._claimed(claimed(), specs, nonce)
 
     def release(self, holder: str, *, blamed: str = "", ended: str = "") -> list[str]:
         """Give back all keys of a dead or leaving holder. ``blamed``: "queue:key" that killed it; ``ended``: how it
@@ -256,10 +253,7 @@ class RedisBroker(ScriptRunner):
 
         ``told``: whether to tell which keys the events woke.
         """
-        flat = _apart(events)
-        for event in events:
-            flat += (event.word, *_object(event))
-        reply = self._run("ingest", resource, from_rv, to_rv, "told" if told else "", *flat)
+        reply = self._run("ingest", resource, from_rv, to_rv, "told" if told else "", *ingest_args(events))
         verdict = reply[0].decode()
         if verdict == "OK":
             flat_woken = reply[3] if told else []
@@ -282,7 +276,7 @@ class RedisBroker(ScriptRunner):
 
     def stage(self, resource: str, generation: str, events: Sequence[Event], *, lock_ms: int = 30_000) -> bool:
         """Stage a part of a list. False: another ingestor is staging this resource."""
-        return bool(self._run("stage", *_stage_args(resource, generation, lock_ms, events))[0] == b"OK")
+        return bool(self._run("stage", *stage_args(resource, generation, lock_ms, events))[0] == b"OK")
 
     def send_stage(
         self, resource: str, generation: str, parts: Sequence[Sequence[Event]], *, lock_ms: int = 30_000
@@ -290,7 +284,7 @@ class RedisBroker(ScriptRunner):
         """``stage``, of several parts, and what waits for their answers: whether all of them are staged; where they are
         not, some may be. It has to be called once. Meanwhile the caller may do other things.
         """
-        answers = self._send([("stage", _stage_args(resource, generation, lock_ms, events)) for events in parts])
+        answers = self._send([("stage", stage_args(resource, generation, lock_ms, events)) for events in parts])
         return lambda: all(reply[0] == b"OK" for reply in answers())
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
@@ -349,133 +343,3 @@ class RedisBroker(ScriptRunner):
         if mark is not None and not mark.isdigit():
             raise self._damaged("watermark", "it is no resourceVersion")
         return mark.decode() if mark is not None else None
-
-
-def _stage_args(resource: str, generation: str, lock_ms: int, events: Sequence[Event]) -> list[str | int | bytes]:
-    flat = _apart(events)
-    for event in events:
-        flat += _object(event)
-    return [resource, generation, lock_ms, *flat]
-
-
-def _claim_args(holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> tuple[str | int, ...]:
-    sizes = limits.lease_ms, limits.drain_ms, limits.keys_max, limits.bytes_max
-    return (holder, nonce, *sizes, limits.beside_text, limits.load_min, *(spec.text for spec in specs))
-
-
-def _finish_args(turns: Sequence[Finish]) -> list[str | int]:
-    flat: list[str | int] = [len(turns)]
-    for turn in turns:
-        delay = "" if turn.delay_ms is None else turn.delay_ms
-        flat += (turn.queue, turn.key, turn.nonce, turn.verdict, delay, turn.did, len(turn.changes))
-        for change in turn.changes:
-            flat += change
-    return flat
-
-
-def _failures(reply: list[Any]) -> list[int]:
-    return [int(each) for each in reply[1:]]
-
-
-def _apart(events: Iterable[Event]) -> list[str | bytes]:
-    """How many parts these events' objects have apart, and each part once; and so the texts of their classes."""
-    parts: dict[str, str | bytes] = {}
-    for event in events:
-        if event.apart and event.blob is not None:
-            parts[event.apart[0]] = event.apart[1]
-        if (classed := event.classed) is not None:
-            parts[classed[0]] = classed[1]
-    flat: list[str | bytes] = [str(len(parts))]
-    for part in parts.items():
-        flat += part
-    return flat
-
-
-def _object(event: Event) -> tuple[str | bytes, ...]:
-    """As the scripts take it."""
-    return event.id, event.rv, event.uid_and_signature, event.blob or b"", event.words
-
-
-def _batch(reply: list[Any], specs: Sequence[LoadSpec], nonce: str) -> Batch:
-    queue, marks = reply[1].decode(), reply[2]
-    watermarks = {
-        marks[i].decode(): Watermark(marks[i + 1].decode(), int(marks[i + 2])) for i in range(0, len(marks), 3)
-    }
-    further = next(spec.resources for spec in specs if spec.queue == queue)[1:]
-    now_ms, flat_endings, rows = reply[4], reply[5], reply[6:]
-    endings = _EndingsOfLines(zip(flat_endings[::2], flat_endings[1::2], strict=True)).__getitem__
-    claims = [_claim(queue, nonce, now_ms, further, endings, *row) for row in rows]
-    local_caches = {each[0].decode(): _delta(*each[1:]) for each in reply[3]}
-    return Batch(queue, claims, watermarks, local_caches, [row[2] for row in rows])
-
-
-class _EndingsOfLines(dict[bytes, "bytes | None"]):
-    """What ends the blobs of a claim's objects, by the line with their index entries: only the first of these and the
-    class count.
-    """
-
-    def __missing__(self, line: bytes) -> bytes | None:
-        entries, _, name = line.partition(b" #")
-        first = entries.partition(b" ")[0]
-        return self.get(b"%b #%b" % (first, name)) if name else None
-
-
-def _claim(
-    queue: str,
-    nonce: str,
-    now_ms: int,
-    further: Sequence[str],
-    ending_of: Callable[[bytes], bytes | None],
-    key: bytes,
-    owner: bytes,
-    _waited_ms: int,
-    why: bytes,
-    counts: list[bytes],
-    children: Sequence[list[bytes]] = (),
-    expectations: list[bytes] | None = None,
-    min_rv: bytes = b"",
-    unsettled: bytes = b"",
-    crashes: int = 0,
-    apart: bytes = b"",
-    unloaded: Sequence[list[Any]] = (),
-) -> Claim:
-    """From a row of the reply of claim.lua, which may end after the counts or before what is left to be loaded.
-
-    ``further``: resources of ``others``.
-    """
-    others = NO_OTHERS
-    if further:
-        found = (Cached.parse_all(each, ending_of) for each in children[1:]) if children else ([] for _ in further)
-        others = dict(zip(further, found, strict=True))
-    return Claim(
-        queue,
-        key.decode(),
-        nonce,
-        Cached.parse(owner, apart) if owner else None,
-        Cached.parse_all(children[0], ending_of) if children and children[0] else [],
-        Expectations.parse(expectations) if expectations else None,
-        min_rv.decode(),
-        unsettled != b"",
-        crashes,
-        others,
-        now_ms,
-        why.decode(errors="replace"),
-        _counts(counts) if counts else NO_COUNTS,
-        tuple([Unloaded(of.decode(), gen.decode(), entry.decode(), each) for of, gen, entry, each in unloaded]),
-    )
-
-
-def _counts(texts: list[bytes]) -> dict[bytes, int]:
-    """From "count text" of each class. Some may differ in nothing but whom they wake."""
-    found: dict[bytes, int] = {}
-    for count, _, text in (each.partition(b" ") for each in texts):
-        kind = kind_in(text)
-        found[kind] = found.get(kind, 0) + int(count)
-    return found
-
-
-def _delta(version: bytes, full: int, changed: list[bytes], gone: list[bytes]) -> Delta:
-    if full == 2:
-        return Delta(version.decode(), unread=True)
-    objects = zip((each.decode() for each in changed[::2]), Cached.parse_all(changed[1::2]), strict=True)
-    return Delta(version.decode(), full == 1, list(objects), [each.decode() for each in gone])
