@@ -104,7 +104,7 @@ def test_redis_goes_before_all_that_waits_for_it(up: RunningUp) -> None:
 
 def may_go_before(own: int) -> bool:
     """Whether a process here may be less nice than it was made."""
-    code = f"import os; os.setpriority(os.PRIO_PROCESS, 0, {own - 1})"
+    code = f"import os; os.setpriority(os.PRIO_PROCESS, 0, {own - YIELDS})"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
