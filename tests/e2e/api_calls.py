@@ -4,6 +4,7 @@ answer does, of the CPU that the answer is waiting for.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -60,8 +61,7 @@ def delete_namespace(kubeconfig: Path, name: str) -> None:
 
 def _call(kubeconfig: Path, method: str, path: str, body: object = None) -> Any:
     cluster = _cluster(kubeconfig, kubeconfig.stat().st_mtime_ns)
-    url, auth = urlsplit(cluster.server), cluster.credentials.current()
-    assert auth is not None, f"{kubeconfig}: credentials that have to be fetched"
+    url, auth = urlsplit(cluster.server), cluster.credentials.current() or asyncio.run(cluster.credentials.fetch())
     if url.scheme == "https":
         context = tls_context(cluster.tls, auth.certificate_pem, auth.key_pem)
         connection: HTTPConnection = HTTPSConnection(url.netloc, timeout=TIMEOUT_S, context=context)
@@ -83,7 +83,7 @@ def _call(kubeconfig: Path, method: str, path: str, body: object = None) -> Any:
 @lru_cache(maxsize=64)
 def _cluster(kubeconfig: Path, changed_ns: int) -> ClusterConfig:
     """As the file was when it was changed last."""
-    return config.load(kubeconfig, environment={})
+    return config.load(kubeconfig)
 
 
 def _as_printed(found: dict[str, Any]) -> dict[str, Any]:
