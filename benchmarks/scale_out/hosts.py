@@ -18,6 +18,10 @@ from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 SUBNET = "10.231.77."
 GATEWAY = SUBNET + "1"
+MAC = "02:00:00:00:00:01"
+"""Without one of its own a bridge takes the least of its ports'. With the next host that is another one, and what hosts
+send to the one they know is dropped, for half a minute.
+"""
 START_LIMIT_S = 60.0
 
 
@@ -35,7 +39,7 @@ class Bridge:
 
     def __enter__(self) -> Bridge:
         try:
-            _ip("link", "add", self._name, "type", "bridge")
+            _ip("link", "add", self._name, "address", MAC, "type", "bridge")
             self._take_away("link", "del", self._name)
             _ip("addr", "add", f"{GATEWAY}/24", "dev", self._name)
             _ip("link", "set", self._name, "up")
