@@ -23,11 +23,13 @@ from oarlock.broker.values import (
 
 
 def claim_args(holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> tuple[str | int, ...]:
+    """Of claim.lua. The reply to them is for ``batch_in``."""
     sizes = limits.lease_ms, limits.drain_ms, limits.keys_max, limits.bytes_max
     return (holder, nonce, *sizes, limits.beside_text, limits.load_min, *(spec.text for spec in specs))
 
 
 def finish_args(turns: Sequence[Finish]) -> list[str | int]:
+    """Of finish.lua. The reply to them is for ``failures_in``."""
     flat: list[str | int] = [len(turns)]
     for turn in turns:
         delay = "" if turn.delay_ms is None else turn.delay_ms

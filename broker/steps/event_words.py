@@ -8,7 +8,7 @@ from oarlock.broker.values import Event
 
 
 def ingest_args(events: Sequence[Event]) -> list[str | bytes]:
-    """A contiguous batch, with what each event is."""
+    """Of ingest.lua, after its own words: a contiguous batch, with what each event is."""
     flat = _apart(events)
     for event in events:
         flat += (event.word, *_object(event))
@@ -16,7 +16,7 @@ def ingest_args(events: Sequence[Event]) -> list[str | bytes]:
 
 
 def stage_args(resource: str, generation: str, lock_ms: int, events: Sequence[Event]) -> list[str | int | bytes]:
-    """A part of a list: objects as they are."""
+    """Of stage.lua: a part of a list, objects as they are."""
     flat = _apart(events)
     for event in events:
         flat += _object(event)
