@@ -149,7 +149,7 @@ def test_rq_shows_one_queue_for_all_shards_and_the_shard_in_the_name_of_a_worker
     assert {name.rsplit("-", 2)[1] for name in known} == {"s0", "s1", "s2"}
     assert all("replicaset" in queues for queues in known.values())
     queue, here = KeyQueue("replicaset", client), keys.Keys(1, "2")
-    assert queue.count == 0
+    until(lambda: queue.count == 0, 15, "all is done")
     client.xadd(here.stream("of-a-test"), {"key": "ns/x"})
     assert KeyQueue("of-a-test", client).count == 1
     client.unlink(here.stream("of-a-test"))

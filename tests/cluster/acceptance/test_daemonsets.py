@@ -130,6 +130,7 @@ def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, cluster: Stage, node:
     kubectl.apply(daemonset("early", pod=on_own(kubectl)))
     (early,) = settled(kubectl, 1, "early")
     cluster.change_nodes("not-ready", node)
+    until(lambda: status(kubectl, "numberMisscheduled", "early") == 1, 15, "the controller knows of it")
     tolerant = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
     kubectl.apply(daemonset("tolerant", pod=on_own(kubectl, tolerations=tolerant)))
     kubectl.apply(daemonset("late", pod=on_own(kubectl)))

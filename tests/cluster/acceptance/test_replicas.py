@@ -235,7 +235,8 @@ def test_a_bare_pod_is_adopted_and_released(kubectl: Kubectl, kind: Kind) -> Non
     assert (kept["metadata"]["name"], controlled_by(kept)) == ("foundling", owner_uid(kubectl, kind))
     kubectl.run("label", "pod", "foundling", "app=free", "--overwrite")
     until(lambda: not controlled_by(kubectl.json("get", "pod", "foundling")), 15, "it is released")
-    (other,) = ready(kubectl, kind, 1)
+    (other,) = until(lambda: pods_of(kubectl), 15, "another comes")
+    ready(kubectl, kind, 1)
     assert other["metadata"]["name"] != "foundling"
 
 
