@@ -74,6 +74,16 @@ class Stage:
             for each in ingestors:
                 each.send_signal(signal.SIGCONT)
 
+    def await_heard(self, *keys: str) -> None:
+        """Wait until the fleet has heard of all that it wrote to these (rs/namespace/name)."""
+
+        def heard() -> bool:
+            told = [oarlock("explain", key, "--redis", self.redis_url) for key in keys]
+            assert not any(each.returncode for each in told), told
+            return not any("waits to read its own writes" in each.stdout for each in told)
+
+        until(heard, 30, f"the writes to {', '.join(keys)} were heard of")
+
     def look_again(self, *keys: str) -> None:
         """Have the fleet take a turn over each key, and wait for the end of these turns."""
         done = oarlock("requeue", *keys, "--redis", self.redis_url)

@@ -6,6 +6,7 @@ controller_revision.go (26_5).
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from collections import Counter
@@ -220,8 +221,14 @@ def test_26_4_8_a_second_revision_of_the_same_data(kubectl: Kubectl) -> None:
         },
     }
     kubectl.apply(twin)
-    kubectl.run("patch", "ds", "agent", "-p", json.dumps({"spec": {"revisionHistoryLimit": 9}}))
-    until(lambda: hashes(pods_of(kubectl)) == {"by-hand"}, 20, "pods carry the hash of the one that is kept")
+    limits = itertools.count(9)
+
+    def carried() -> bool:
+        """Perhaps the controller has heard of the twin by now."""
+        kubectl.run("patch", "ds", "agent", "-p", json.dumps({"spec": {"revisionHistoryLimit": next(limits)}}))
+        return hashes(pods_of(kubectl)) == {"by-hand"}
+
+    until(carried, 20, "pods carry the hash of the one that is kept")
     until(lambda: [each["metadata"]["name"] for each in revisions(kubectl)] == ["agent-by-hand"], 20, "one revision")
     assert uids(settled(kubectl, NODES)) == uids(before), "no pod was restarted for it"
 

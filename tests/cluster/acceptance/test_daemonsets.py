@@ -72,9 +72,17 @@ def test_labels_of_nodes_decide(kubectl: Kubectl, node: str, how: str) -> None:
     settled(kubectl, 0)
 
 
+def taint_known(kubectl: Kubectl) -> None:
+    """Nodes and DaemonSets are watched apart. Who knows of the taint counts a pod that was there early."""
+    until(lambda: status(kubectl, "numberMisscheduled", "early") == 1, 15, "the controller knows of the taint")
+
+
 @either_strategy
 def test_26_4_9_a_tainted_node_waits_until_it_is_untainted(kubectl: Kubectl, node: str, strategy: Obj) -> None:
+    kubectl.apply(daemonset("early", pod=on_own(kubectl)))
+    settled(kubectl, 1, "early")
     kubectl.run("taint", "node", node, "dedicated=x:NoSchedule")
+    taint_known(kubectl)
     kubectl.apply(daemonset(updateStrategy=strategy))
     assert node not in uids(settled(kubectl, NODES))
     kubectl.run("taint", "node", node, "dedicated-")
@@ -130,7 +138,7 @@ def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, cluster: Stage, node:
     kubectl.apply(daemonset("early", pod=on_own(kubectl)))
     (early,) = settled(kubectl, 1, "early")
     cluster.change_nodes("not-ready", node)
-    until(lambda: status(kubectl, "numberMisscheduled", "early") == 1, 15, "the controller knows of it")
+    taint_known(kubectl)
     tolerant = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
     kubectl.apply(daemonset("tolerant", pod=on_own(kubectl, tolerations=tolerant)))
     kubectl.apply(daemonset("late", pod=on_own(kubectl)))
@@ -144,10 +152,12 @@ def test_26_4_5_a_node_that_is_not_ready(kubectl: Kubectl, cluster: Stage, node:
 
 
 def test_26_4_10_cordoned_and_without_network(kubectl: Kubectl, node: str) -> None:
+    kubectl.apply(daemonset("early", pod=on_own(kubectl)))
+    settled(kubectl, 1, "early")
     kubectl.run("cordon", node)
     without = {"type": "NetworkUnavailable", "status": "True", "reason": "NoRouteCreated"}
     change_status(kubectl, f"/api/v1/nodes/{node}", lambda said: {**said, "conditions": [*said["conditions"], without]})
-    until(lambda: "network-unavailable" in kubectl.run("get", "node", node, "-o", "yaml"), 10, "the taint")
+    taint_known(kubectl)
     kubectl.apply(daemonset("own-network", pod=on_own(kubectl)))
     kubectl.apply(daemonset("host-network", pod=on_own(kubectl, hostNetwork=True)))
     settled(kubectl, 1, "host-network")

@@ -168,9 +168,12 @@ def test_deletion_cost(
     """Two to one. The cost counts on every server: it is an annotation, and who decides is ours."""
     beyond_upstream("the deletion cost counts since 1.22", (1, 22), cluster.version)
     names = ("oarlock-0", "oarlock-1")
-    kubectl.apply(*(bare_pod(name, annotations={COST: dear[name]} if name in dear else {}) for name in names))
+    costs = {name: {COST: dear[name]} if name in dear else {} for name in names}
+    kubectl.apply(*(bare_pod(name, annotations=costs[name], restarted="no") for name in names))
     kubectl.run("wait", "--for=condition=Ready", "pods", "-l", "app=web", "--timeout=120s")
-    kubectl.apply(kind.make(replicas=2))
+    made = template("web")
+    made["metadata"]["labels"]["restarted"] = "no"
+    kubectl.apply(kind.make(replicas=2, pod=made))
     ready(kubectl, kind, 2)
     at = "2020-01-01T00:00:00Z"  # ready since the same moment: what is compared after it decides
     for name in names:
@@ -182,8 +185,11 @@ def test_deletion_cost(
 
         if stable:
             change_status(kubectl, pod_path(kubectl, name), restarted)
+    kubectl.run("label", "pods", "-l", "app=web", "restarted=yes", "--overwrite")
+    until(lambda: not status(kubectl, kind).get("fullyLabeledReplicas"), 15, "the controller knows of it")
     kubectl.run("scale", kind.short, "web", "--replicas=1")
-    (left,) = ready(kubectl, kind, 1)
+    until(lambda: len(pods_of(kubectl)) == 1, 15, "one goes")
+    (left,) = pods_of(kubectl)
     assert left["metadata"]["name"] == kept
 
 

@@ -46,6 +46,7 @@ def test_26_4_14_a_cache_that_lags_makes_no_second_pod(kubectl: Kubectl, cluster
     def look_again() -> None:
         cluster.look_again(*(f"{kubectl.namespace}/{name}" for name in names.values()))
 
+    cluster.await_heard(*(f"{kind}/{kubectl.namespace}/{name}" for kind, name in names.items()))
     with cluster.deaf():
         kubectl.run("delete", "resourcequota", "q")
 
