@@ -309,7 +309,7 @@ def test_labelled_out_and_back(kubectl: Kubectl, kind: Kind) -> None:
     name = first["metadata"]["name"]
     kubectl.run("label", "pod", name, "app=free", "--overwrite")
     until(lambda: not controlled_by(kubectl.json("get", "pod", name)), 15, "it is released")
-    (second,) = ready(kubectl, kind, 1)
+    (second,) = until(lambda: pods_of(kubectl), 15, "another comes")
     kubectl.run("label", "pod", name, "app=web", "--overwrite")
     until(lambda: len(pods_of(kubectl)) == 1, 20, "it is taken back, and there is one too many")
     (left,) = ready(kubectl, kind, 1)
