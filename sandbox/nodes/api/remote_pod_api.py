@@ -137,7 +137,9 @@ class RemotePodApi:
         if status.get("conditions"):
             merged = merged_status(pod.get("status") or {}, status)["conditions"]
             types = {condition["type"] for condition in status["conditions"]}
-            status = {**status, "conditions": [each for each in merged if each["type"] in types]}
+            # A patch merges each condition with the one there: what is left out would stay.
+            conditions = [{"reason": None, "message": None, **each} for each in merged if each["type"] in types]
+            status = {**status, "conditions": conditions}
         body = orjson.dumps({"metadata": {"uid": ref.uid}, "status": status})
         answer = await self._client.patch(
             PODS, ref.namespace, ref.name, body, PatchType.STRATEGIC, subresource="status"

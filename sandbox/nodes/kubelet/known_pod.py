@@ -32,7 +32,8 @@ class Actions:
 class KnownPod:
     """What the kubelet knows of one pod. `ready_ms` is the moment it becomes ready, None if not foreseen.
 
-    `looks`: how often it was not started for want of an image; `look_ms`: the moment of the next look at it.
+    `unseen`: the status it was started with, until that comes back. `looks`: how often it was not started for want of
+    an image; `look_ms`: the moment of the next look at it.
     """
 
     obj: Obj
@@ -41,5 +42,17 @@ class KnownPod:
     ready_ms: float | None = None
     end_ms: float | None = None
     over: bool = False
+    unseen: Obj | None = None
     looks: int = 0
     look_ms: float = 0.0
+
+    def seen(self, obj: Obj) -> None:
+        """Somebody changed the pod; perhaps we did."""
+        self.obj = obj
+        if (obj.get("status") or {}).get("phase") != "Pending":
+            self.unseen = None
+
+    @property
+    def present(self) -> Obj:
+        """The pod with the status it was started with, even if that has not come back yet."""
+        return self.obj if self.unseen is None else {**self.obj, "status": self.unseen}

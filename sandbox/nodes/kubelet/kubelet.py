@@ -80,7 +80,7 @@ class Kubelet:
             self._on_node.setdefault(node, {})[uid] = None
             self._resume(known)
             self._begin(uid, known, node, now_ms)
-        known.obj = pod
+        known.seen(pod)
         known.over = (pod.get("status") or {}).get("phase") in _ENDED
         meta = pod["metadata"]
         if meta.get("deletionTimestamp"):
@@ -141,7 +141,7 @@ class Kubelet:
                 self._set_ready(known, actions, at, ready=ready)
         for uid, (reason, message) in self._failing.items():
             known = self._pods[uid]
-            status = pod_status.ended(known.obj, "Failed", reason, message, at)
+            status = pod_status.ended(known.present, "Failed", reason, message, at)
             actions.statuses.append((ref_of(known.obj), status))
             known.over = True
         self._failing.clear()
@@ -201,6 +201,7 @@ class Kubelet:
         self._foresee_ready(known, now_ms)
         known.ready = self._may_be_ready(known, now_ms)
         status = pod_status.running(known.obj, pod_ip, host_ip(node), at, ready=known.ready)
+        known.unseen = status
         actions.statuses.append((ref_of(known.obj), status))
         if known.ready_ms is not None and known.ready_ms > now_ms:
             self._timers.add(known.ready_ms, (Do.READY, uid))
@@ -242,14 +243,14 @@ class Kubelet:
 
     def _set_ready(self, known: KnownPod, actions: Actions, at: str, *, ready: bool) -> None:
         known.ready = ready
-        actions.statuses.append((ref_of(known.obj), pod_status.changed_readiness(known.obj, at, ready=ready)))
+        actions.statuses.append((ref_of(known.obj), pod_status.changed_readiness(known.present, at, ready=ready)))
 
     def _end(self, known: KnownPod, actions: Actions, at: str) -> None:
         """The containers of a deleted pod have ended."""
         ref = ref_of(known.obj)
         if known.obj["metadata"].get("finalizers") and not known.over:
             # Somebody will still look at it: leave word how it ended.
-            actions.statuses.append((ref, pod_status.ended(known.obj, "Succeeded", "", "", at)))
+            actions.statuses.append((ref, pod_status.ended(known.present, "Succeeded", "", "", at)))
             known.over = True
         actions.removals.append(ref)
 
@@ -259,7 +260,7 @@ class Kubelet:
             return
         ref = ref_of(known.obj)
         if not known.over:
-            actions.statuses.append((ref, pod_status.given_up(known.obj, at)))
+            actions.statuses.append((ref, pod_status.given_up(known.present, at)))
             known.over = True
         actions.removals.append(ref)
 

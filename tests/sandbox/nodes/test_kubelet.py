@@ -114,6 +114,20 @@ def test_ready_after_a_delay(settings: Obj, annotations: Obj, ready_ms: float) -
     assert second["containerStatuses"][0]["ready"] is True
 
 
+def test_a_pod_is_ready_before_its_start_has_come_back() -> None:
+    """What comes meanwhile is of before it."""
+    k = kubelet(ready_ms=100)
+    before = pod()
+    k.pod_changed(before, 0)
+    first = only(k.due(0, AT))
+    k.pod_changed(pod(meta={"labels": {"a": "b"}}), 50)
+    second = only(k.due(100, AT))
+    assert second["containerStatuses"] == [{**each, "ready": True} for each in first["containerStatuses"]]
+    k.pod_changed(applied(before, {**first, "containerStatuses": []}), 150)
+    k.fail("u", "Lost")
+    assert only(k.due(150, AT))["containerStatuses"] == [], "what has come is what counts"
+
+
 def test_jitter_is_drawn_with_the_seed() -> None:
     def moments(seed: int) -> list[float]:
         k = kubelet(ready_ms=100, ready_jitter_ms=50, seed=seed)

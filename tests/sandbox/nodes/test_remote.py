@@ -103,6 +103,17 @@ def test_a_pod_from_birth_to_end(api: Api) -> None:
         assert registered["metadata"]["annotations"][SIMULATED] == "true"
 
 
+def test_who_is_ready_has_no_reason_not_to_be(api: Api) -> None:
+    with simulated(api, ready_ms=50):
+        api.create(PODS, pod("p"))
+        eventually(lambda: phase(api, "p")[1:], ("Running", True))
+        conditions = api.get(f"{PODS}/p")["status"]["conditions"]
+        assert not any(each.get("reason") or each.get("message") for each in conditions), conditions
+        api.patch(f"{PODS}/p", {"metadata": {"annotations": {"oarlock.io/sim-never-ready": "true"}}})
+        eventually(lambda: phase(api, "p")[1:], ("Running", False))
+        assert "ContainersNotReady" in {each.get("reason") for each in api.get(f"{PODS}/p")["status"]["conditions"]}
+
+
 def test_what_was_there_before_is_taken_up(api: Api) -> None:
     api.create(NODES, node("mine", **OURS))
     api.create(PODS, pod("p", nodeName="mine"))
