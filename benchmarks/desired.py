@@ -24,7 +24,7 @@ from benchmarks import planted, report
 from benchmarks.report import Unfit, median, say, spread
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch
+from oarlock.broker.values.claims import Batch
 from oarlock.controllers.builtin import register_builtin
 from oarlock.controllers.entries import DesiredController
 from oarlock.controllers.objects.whole import decode_whole

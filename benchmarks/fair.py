@@ -24,7 +24,8 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, LoadSpec
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 LIMIT_S = 120.0

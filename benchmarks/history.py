@@ -26,7 +26,8 @@ from benchmarks.pods import Costs, Reader
 from benchmarks.report import Unfit, median, say, spread
 from oarlock.broker.connection.client import connect
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, LoadSpec
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 QUEUE = "replicaset"

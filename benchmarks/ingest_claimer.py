@@ -9,7 +9,8 @@ import time
 from benchmarks.planted import EPOCH
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, LoadSpec
+from oarlock.broker.values.turns import Finish, Verdict
 
 QUEUE, HOLDER = "replicaset", "w-bench-0"
 LIMITS = ClaimLimits(lease_ms=5_000, drain_ms=14_000, keys_max=8)

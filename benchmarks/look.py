@@ -27,7 +27,8 @@ from benchmarks.report import Unfit, median, say, spread
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, LoadSpec
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.controllers.builtin import REPLICASETS
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.ingest.known_owners import KnownOwners

@@ -14,7 +14,7 @@ import redis
 
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Event
+from oarlock.broker.values.events import Event
 from oarlock.controllers.builtin import PODS, REPLICASETS
 from oarlock.controllers.pods.slots import slots_of
 from oarlock.controllers.registry import all_queues, resource_of

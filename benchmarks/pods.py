@@ -19,7 +19,7 @@ from benchmarks.processes import cpu_ns
 from benchmarks.report import Unfit, percentile, say
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch
+from oarlock.broker.values.claims import Batch
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.clock import SystemClock

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError, ResponseError, WatchError
 from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
 from oarlock.broker.steps import refusals, script_texts
-from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 
 
 @dataclass(frozen=True, slots=True)

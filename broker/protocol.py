@@ -11,26 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from oarlock.broker.budget import BudgetLimits, Lent, Report
-from oarlock.broker.values import (
-    PAGE,
-    Batch,
-    Cached,
-    Claim,
-    Claimed,
-    ClaimLimits,
-    Compared,
-    Delta,
-    Entry,
-    Event,
-    Finish,
-    Idle,
-    Ingested,
-    LoadSpec,
-    NameTaken,
-    Page,
-    PageLimits,
-    PageMark,
-)
+from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.events import Compared, Event, Ingested
+from oarlock.broker.values.objects import PAGE, Cached, Delta, Page, PageLimits, PageMark
+from oarlock.broker.values.turns import Entry, Finish, NameTaken
 
 
 class Broker(Protocol):

@@ -20,30 +20,11 @@ from oarlock.broker.steps import comparing, loading, refusals, script_texts
 from oarlock.broker.steps.claiming import batch_in, claim_args, failures_in, finish_args
 from oarlock.broker.steps.event_words import ingest_args, stage_args
 from oarlock.broker.steps.script_runner import ScriptRunner
-from oarlock.broker.values import (
-    PAGE,
-    Batch,
-    BrokerBusy,
-    BrokerUnreachable,
-    Cached,
-    Claim,
-    Claimed,
-    ClaimLimits,
-    ClaimLost,
-    Compared,
-    Delta,
-    Entry,
-    Event,
-    Finish,
-    Idle,
-    Ingested,
-    LoadSpec,
-    NameTaken,
-    Page,
-    PageLimits,
-    PageMark,
-    Unloaded,
-)
+from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec, Unloaded
+from oarlock.broker.values.errors import BrokerBusy, BrokerUnreachable, ClaimLost
+from oarlock.broker.values.events import Compared, Event, Ingested
+from oarlock.broker.values.objects import PAGE, Cached, Delta, Page, PageLimits, PageMark
+from oarlock.broker.values.turns import Entry, Finish, NameTaken
 
 
 class RedisBroker(ScriptRunner):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import redis
 
 from oarlock.broker.keys import Keys
-from oarlock.broker.values import BrokerFull
+from oarlock.broker.values.errors import BrokerFull
 
 DIFFERENCES_MAX = 10_000
 COUNT_DIGITS = 18

@@ -11,7 +11,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from oarlock.broker.steps import refusals
 from oarlock.broker.steps.script_texts import REDIS_TIME
-from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.queue import keys, script_texts
 from oarlock.queue.values import (
     Claim,

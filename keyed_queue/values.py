@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable
 
 ERROR_CHARS_MAX = 8_000
 

@@ -17,7 +17,7 @@ from benchmarks.tree import Tree, daemonset, deployment, replicaset
 from oarlock.broker import epoch
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cluster.resources import DAEMONSETS, DEPLOYMENTS, REPLICASETS, Resource
 
 PODS_PER_OWNER = 10

@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker.connection import server_facts
 from oarlock.broker.connection.finders import Finder
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 
 WRONG_SERVER = (AskError, TryAgainError, ReadOnlyError, MasterDownError)
 """MOVED is an ASK to redis-py. A server that answers so is no longer the master of our keys, or soon will not be."""

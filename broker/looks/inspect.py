@@ -33,7 +33,9 @@ from oarlock.broker.looks.views import (
     queued_keys,
 )
 from oarlock.broker.pauses import Pause, digest
-from oarlock.broker.values import BrokerUnreachable, Cached, ending_of
+from oarlock.broker.values.errors import BrokerUnreachable
+from oarlock.broker.values.events import ending_of
+from oarlock.broker.values.objects import Cached
 
 
 class Inspector:

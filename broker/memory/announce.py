@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from oarlock.broker.expectations import NOTES, OpenWrite
 from oarlock.broker.memory import cache
 from oarlock.broker.memory.state import EXPECTATIONS_TTL_MS, EpochState, ExpectHash
-from oarlock.broker.values import Claim, ClaimLost, Entry, NameTaken
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.errors import ClaimLost
+from oarlock.broker.values.turns import Entry, NameTaken
 
 
 def announce(

@@ -9,7 +9,9 @@ from dataclasses import replace
 from oarlock.broker.memory import changes, summary
 from oarlock.broker.memory.state import EpochState, Job, Part, Stored, split
 from oarlock.broker.steps.loading import with_children
-from oarlock.broker.values import Batch, Cached, Compared, Delta, Event, Ingested, Page, PageLimits, PageMark, Unloaded
+from oarlock.broker.values.claims import Batch, Unloaded
+from oarlock.broker.values.events import Compared, Event, Ingested
+from oarlock.broker.values.objects import Cached, Delta, Page, PageLimits, PageMark
 from oarlock.broker.versions import newer
 
 LOCK_MAX_MS = 60_000

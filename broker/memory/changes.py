@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oarlock.broker.memory.state import ChangeLog, EpochState, Stored
 from oarlock.broker.steps.loading import MIRROR
-from oarlock.broker.values import Delta
+from oarlock.broker.values.objects import Delta
 
 MIRROR_MAX = 1_000
 

@@ -13,12 +13,11 @@ from oarlock.broker.memory.steering.pauses import hold_back
 from oarlock.broker.memory.steering.scopes import number_in
 from oarlock.broker.memory.steering.strides import advance, in_order
 from oarlock.broker.pauses import ALL
-from oarlock.broker.values import (
+from oarlock.broker.values.claims import (
     COUNTS,
     NO_COUNTS,
     NO_OTHERS,
     Batch,
-    Cached,
     Claim,
     ClaimLimits,
     Idle,
@@ -26,6 +25,7 @@ from oarlock.broker.values import (
     Unloaded,
     Watermark,
 )
+from oarlock.broker.values.objects import Cached
 from oarlock.broker.versions import newer
 
 OBJECT_BYTES = 300

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from oarlock.broker.memory import history
 from oarlock.broker.memory.state import CLOCK_JUMP_MS, EXPECTATIONS_TTL_MS, EpochState, ExpectHash, is_open, timed
-from oarlock.broker.values import Finish, Verdict
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.broker.versions import latest, newer
 
 

@@ -12,27 +12,11 @@ from oarlock.broker.budget import BudgetLimits, Lent, Report
 from oarlock.broker.memory import announce, budget, cache, claim, finish, leases
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.memory.steering import drains, limits, pauses
-from oarlock.broker.values import (
-    PAGE,
-    Batch,
-    Cached,
-    Claim,
-    Claimed,
-    ClaimLimits,
-    Compared,
-    Delta,
-    Entry,
-    EpochOver,
-    Event,
-    Finish,
-    Idle,
-    Ingested,
-    LoadSpec,
-    NameTaken,
-    Page,
-    PageLimits,
-    PageMark,
-)
+from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.errors import EpochOver
+from oarlock.broker.values.events import Compared, Event, Ingested
+from oarlock.broker.values.objects import PAGE, Cached, Delta, Page, PageLimits, PageMark
+from oarlock.broker.values.turns import Entry, Finish, NameTaken
 
 
 class MemoryStore:

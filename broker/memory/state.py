@@ -15,7 +15,8 @@ from oarlock.broker.expectations import BACK_OFF, NOTES
 from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.memory.lanes import first_why, lane_of_why, with_trigger
 from oarlock.broker.memory.steering.scopes import weight_of
-from oarlock.broker.values import Cached, ending_of, wakes_in
+from oarlock.broker.values.events import ending_of, wakes_in
+from oarlock.broker.values.objects import Cached
 
 EXPECTATIONS_TTL_MS = 300_000
 BACK_OFF_TTL_MS = 1_800_000

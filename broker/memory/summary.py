@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from oarlock.broker.memory.state import EpochState, Stored
-from oarlock.broker.values import NO_COUNTS, kind_in
+from oarlock.broker.values.claims import NO_COUNTS
+from oarlock.broker.values.events import kind_in
 
 CLASSES_MAX = 32
 

@@ -6,20 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.values import (
-    NO_COUNTS,
-    NO_OTHERS,
-    Batch,
-    Cached,
-    Claim,
-    ClaimLimits,
-    Delta,
-    Finish,
-    LoadSpec,
-    Unloaded,
-    Watermark,
-    kind_in,
-)
+from oarlock.broker.values.claims import NO_COUNTS, NO_OTHERS, Batch, Claim, ClaimLimits, LoadSpec, Unloaded, Watermark
+from oarlock.broker.values.events import kind_in
+from oarlock.broker.values.objects import Cached, Delta
+from oarlock.broker.values.turns import Finish
 
 
 def claim_args(holder: str, nonce: str, specs: Sequence[LoadSpec], limits: ClaimLimits) -> tuple[str | int, ...]:

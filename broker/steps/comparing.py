@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from oarlock.broker.keys import Keys
-from oarlock.broker.values import Compared, EpochOver
+from oarlock.broker.values.errors import EpochOver
+from oarlock.broker.values.events import Compared
 
 
 def compare(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from oarlock.broker.values import Event
+from oarlock.broker.values.events import Event
 
 
 def ingest_args(events: Sequence[Event]) -> list[str | bytes]:

@@ -13,7 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from oarlock.broker.keys import Keys
-from oarlock.broker.values import Batch, Cached, Claim, Delta, EpochOver, Unloaded
+from oarlock.broker.values.claims import Batch, Claim, Unloaded
+from oarlock.broker.values.errors import EpochOver
+from oarlock.broker.values.objects import Cached, Delta
 
 MIRROR = "mirror"
 """Index entry of an object that its readers keep in memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Cached, PageMark
+from oarlock.broker.values.objects import Cached, PageMark
 
 
 class Pages:

@@ -8,7 +8,7 @@ from redis.exceptions import AskError, NoScriptError, OutOfMemoryError, ReadOnly
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
 
 _NOT_NOW = ("CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
 """For a while the server takes no commands, or no writes: it is cut off from the others, or out of disk."""

@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from oarlock.broker import keys
 from oarlock.broker.connection.client import in_one_go, send
 from oarlock.broker.steps import refusals, script_texts
-from oarlock.broker.values import DataDamaged, EpochOver
+from oarlock.broker.values.errors import DataDamaged, EpochOver
 
 Call = tuple[str, Sequence[Any]]
 """A script and its arguments."""

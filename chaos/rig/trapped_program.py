@@ -19,7 +19,7 @@ from redis.connection import AbstractConnection
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps.script_runner import ScriptRunner
-from oarlock.broker.values import Batch, Idle
+from oarlock.broker.values.claims import Batch, Idle
 from oarlock.chaos.faults.traps import FOLDER, Traps
 from oarlock.cluster.http.write_pool import _Connection
 from oarlock.controllers.pods.slow_start import SlowStart

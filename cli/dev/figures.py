@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from oarlock.broker import epoch
 from oarlock.broker.looks.inspect import Inspector
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cli.tables import Row
 
 COLUMNS = {

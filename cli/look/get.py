@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.cli.look.keys import key_of
 from oarlock.cli.look.objects import as_json, decoded, misfit_of
 from oarlock.cli.look.view import View, Where, looking, view_options

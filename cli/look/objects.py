@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.entries import CustomController, Watched
 from oarlock.controllers.objects.codec import with_template
 from oarlock.controllers.objects.whole import Whole

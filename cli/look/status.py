@@ -12,7 +12,7 @@ import click
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.looks.inspect import Inspector
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cli.look.view import paused_line
 from oarlock.cli.options.options import output_option, state_dir_option
 from oarlock.cli.options.which_up import named_or_found

@@ -17,7 +17,7 @@ from oarlock.broker import epoch
 from oarlock.broker.epoch import Seen
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.pauses import Pause
-from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.cli import logs
 from oarlock.cli.options.operator_option import check_fleet_has_file, dry_run_option, fleet_option, operator_option
 from oarlock.cli.options.options import Option, output_option, shards_option, state_dir_option, together

@@ -12,7 +12,8 @@ from itertools import groupby
 from typing import Any
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
-from oarlock.broker.values import Batch, Claim, Finish
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Finish
 from oarlock.cli.plan.acts import Act, acts_of
 from oarlock.cli.plan.cluster_copy import ClusterCopy, CopyApi
 from oarlock.cli.plan.family import Family

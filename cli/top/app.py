@@ -14,7 +14,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cli.problems import NotDone
 from oarlock.cli.tables import span
 from oarlock.cli.top.heading import fleet_figures, key_figures, problems_of

@@ -14,7 +14,7 @@ from oarlock.broker.looks.history import PastTurn, Triggers
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.pauses import note
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.cli.explain.explain import look as explained
 from oarlock.cli.explain.history_sentences import did_text, triggers_text
 from oarlock.cli.look.keys import AskedKey

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cli.watch.api_calls import read_api_calls
 from oarlock.cli.watch.fleet_look import ApiCalls, FleetLook
 from oarlock.cli.watch.namespaces import namespaces_of

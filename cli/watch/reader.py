@@ -17,7 +17,7 @@ from oarlock.broker import keys
 from oarlock.broker.connection import server_facts
 from oarlock.broker.looks.hearing import Hearing
 from oarlock.broker.looks.inspect import raw_answers
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cli.watch import rows
 from oarlock.cli.watch.fleet_look import KeyLook, QueueLook, ResourceLook, ShardLook, TroubleLook, WorkerLook
 from oarlock.cli.watch.namespaces import Sample

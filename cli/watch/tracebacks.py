@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from rq.results import get_key as results_key
 
 from oarlock.broker.looks.inspect import raw_answers
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.workers.rq.job import job_id
 
 BYTES_MAX = 64_000

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cluster.access import config
 from oarlock.sandbox.host import is_free
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE

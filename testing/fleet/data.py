@@ -10,7 +10,7 @@ from typing import Protocol
 from oarlock.broker.epoch import Seen, is_later
 from oarlock.broker.memory.threads import SharedBroker, SharedStore
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 from oarlock.testing.clock import MovableClock
 from oarlock.workers.epoch.redis_side import EpochStore
 from oarlock.workers.supervisor.timer_wait import Timer

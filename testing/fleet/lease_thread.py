@@ -7,7 +7,7 @@ import logging
 import select
 import socket
 
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line
 from oarlock.workers.supervisor.lease_manager import LeaseManager

@@ -13,7 +13,8 @@ from collections.abc import Collection
 from rq.timeouts import BaseDeathPenalty
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Batch, BrokerBusy, BrokerFull, EpochOver, Idle
+from oarlock.broker.values.claims import Batch, Idle
+from oarlock.broker.values.errors import BrokerBusy, BrokerFull, EpochOver
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.workers.counters.table import own_row
 from oarlock.workers.counters.turn_counts import TurnCounts

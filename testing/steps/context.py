@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.controllers.entries import StepsController
 from oarlock.controllers.requests import LostClaim, Request, SetStatus
 from oarlock.controllers.watched import Watched

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.watched import Watched

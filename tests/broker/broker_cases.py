@@ -13,7 +13,9 @@ from oarlock.broker.memory.threads import SharedBroker, SharedStore
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import Batch, Claim, ClaimLimits, Event, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, Claim, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker import broker_state
 from tests.broker.broker_state import State

@@ -17,7 +17,7 @@ from oarlock.broker import keys
 from oarlock.broker.memory.budget import BudgetState
 from oarlock.broker.memory.memory_broker import MemoryStore
 from oarlock.broker.memory.state import is_open
-from oarlock.broker.values import class_name
+from oarlock.broker.values.events import class_name
 
 State = dict[str, Any]
 Counts = dict[str, dict[str, int]]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import DataDamaged, Event, Verdict
+from oarlock.broker.values.errors import DataDamaged
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Verdict
 from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim, claim_one, finish, opened
 
 OWNERS = "replicasets"

@@ -10,7 +10,8 @@ import pytest
 from redis.exceptions import InvalidResponse, ResponseError
 
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import Entry, Event
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Entry
 from tests.broker.broker_cases import QUEUE, TEST_CLOCK, RedisCase, claim, opened
 
 NONCE, HOLDER = "the-nonce", "w1"

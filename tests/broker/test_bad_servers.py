@@ -8,7 +8,10 @@ import pytest
 from redis.exceptions import ResponseError
 
 from oarlock.broker import keys
-from oarlock.broker.values import BrokerFull, Claim, ClaimLost, DataDamaged, Entry, Event, Idle, Verdict
+from oarlock.broker.values.claims import Claim, Idle
+from oarlock.broker.values.errors import BrokerFull, ClaimLost, DataDamaged
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Entry, Verdict
 from tests.broker.broker_cases import (
     LEASE_MS,
     QUEUE,

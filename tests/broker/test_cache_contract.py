@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Cached, Change, Compared, EpochOver, Event, Ingested, Verdict
+from oarlock.broker.values.errors import EpochOver
+from oarlock.broker.values.events import Compared, Event, Ingested
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, Case, claim, claim_one, finish, opened, state_of
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from oarlock.broker.values import Batch, Idle, LoadSpec
+from oarlock.broker.values.claims import Batch, Idle, LoadSpec
 from tests.broker.broker_cases import (
     DRAIN_MS,
     QUEUE,

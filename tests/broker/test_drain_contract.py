@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.values import Batch, Finish, Idle, Verdict
+from oarlock.broker.values.claims import Batch, Idle
+from oarlock.broker.values.turns import Finish, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, Case, claim_one, claim_reply, opened
 

@@ -17,17 +17,10 @@ from oarlock.broker.connection.client import BadRedisUrl, RunGuard, connect
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import (
-    BrokerUnreachable,
-    Claim,
-    ClaimLimits,
-    ClaimLost,
-    Entry,
-    EpochOver,
-    Event,
-    Finish,
-    Verdict,
-)
+from oarlock.broker.values.claims import Claim, ClaimLimits
+from oarlock.broker.values.errors import BrokerUnreachable, ClaimLost, EpochOver
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Entry, Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.process.settings import Settings

@@ -7,18 +7,10 @@ from typing import Any
 import pytest
 
 from oarlock.broker.expectations import ExpectedDelete, OpenWrite, SizeEntry
-from oarlock.broker.values import (
-    Batch,
-    Cached,
-    Change,
-    Claim,
-    Entry,
-    Event,
-    Idle,
-    LoadSpec,
-    NameTaken,
-    Verdict,
-)
+from oarlock.broker.values.claims import Batch, Claim, Idle, LoadSpec
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Entry, NameTaken, Verdict
 from tests.broker.broker_cases import (
     DRAIN_MS,
     LEASE_MS,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.memory.state import FRONT
 from oarlock.broker.steps.refusals import BrokerFull
-from oarlock.broker.values import Batch, EpochOver
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.errors import EpochOver
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, START_MS, Case, MemoryCase, RedisCase, claim, claim_reply, finish, opened
 

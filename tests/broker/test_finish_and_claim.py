@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from oarlock.broker.values import Batch, Claim, ClaimLimits, DataDamaged, EpochOver, Finish, Idle, Verdict
+from oarlock.broker.values.claims import Batch, Claim, ClaimLimits, Idle
+from oarlock.broker.values.errors import DataDamaged, EpochOver
+from oarlock.broker.values.turns import Finish, Verdict
 from tests.broker.broker_cases import DRAIN_MS, LEASE_MS, QUEUE, SPECS, Case, RedisCase, claim, opened, state_of
 
 LIMITS = ClaimLimits(LEASE_MS, DRAIN_MS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from oarlock.broker.looks.history import PastTurn, past_turns
-from oarlock.broker.values import Finish, Verdict
+from oarlock.broker.values.turns import Finish, Verdict
 from tests.broker.broker_cases import QUEUE, Case, MemoryCase, RedisCase, claim_one, opened
 
 KEY = "shop/web"

@@ -11,7 +11,8 @@ from oarlock.broker.keys import Keys
 from oarlock.broker.looks.history import PastTurn, Queued, Triggers, lost_ms, past_turns
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.memory import history as twin
-from oarlock.broker.values import Change, Event, Finish, Verdict
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Change, Finish, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, START_MS, Case, MemoryCase, RedisCase, claim, claim_one, opened
 

@@ -7,7 +7,10 @@ import pytest
 from oarlock.broker.expectations import OpenWrite
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.looks.views import KeyLine, LockView
-from oarlock.broker.values import BrokerUnreachable, Cached, Change, Entry, Event, Verdict
+from oarlock.broker.values.errors import BrokerUnreachable
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Entry, Verdict
 from tests.broker.broker_cases import DRAIN_MS, LEASE_MS, QUEUE, RedisCase, claim, claim_one, finish, opened, park
 
 pytestmark = pytest.mark.real

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from oarlock.broker.looks.history import Queued
 from oarlock.broker.memory.state import FRONT, ROUND, STEPS
-from oarlock.broker.values import Batch, Change, Event, Verdict
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Change, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, Case, MemoryCase, claim, claim_reply, finish, opened
 

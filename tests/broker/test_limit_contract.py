@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oarlock.broker.pauses import note
-from oarlock.broker.values import Batch, EpochOver, LoadSpec
+from oarlock.broker.values.claims import Batch, LoadSpec
+from oarlock.broker.values.errors import EpochOver
 from tests.broker import broker_state
 from tests.broker.broker_cases import (
     QUEUE,

@@ -13,17 +13,10 @@ from oarlock.broker.connection import client as clients
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import loading, script_runner
 from oarlock.broker.steps.loading import Changed, Endings, LoadMemo
-from oarlock.broker.values import (
-    Batch,
-    BrokerBusy,
-    BrokerUnreachable,
-    Cached,
-    Claim,
-    DataDamaged,
-    EpochOver,
-    Event,
-    LoadSpec,
-)
+from oarlock.broker.values.claims import Batch, Claim, LoadSpec
+from oarlock.broker.values.errors import BrokerBusy, BrokerUnreachable, DataDamaged, EpochOver
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.objects import Cached
 from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
 from tests.simulation.mutants import change_code
 

@@ -10,7 +10,10 @@ import redis
 
 from oarlock.broker import keys
 from oarlock.broker.steps import script_runner
-from oarlock.broker.values import Batch, Cached, DataDamaged, Delta, EpochOver, Event, LoadSpec
+from oarlock.broker.values.claims import Batch, LoadSpec
+from oarlock.broker.values.errors import DataDamaged, EpochOver
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.objects import Cached, Delta
 from tests.broker.broker_cases import QUEUE, Case, RedisCase, claim_reply, finish, opened
 
 NODES = "nodes"

@@ -7,7 +7,8 @@ import secrets
 
 import pytest
 
-from oarlock.broker.values import PAGE, Event, Page, PageLimits, PageMark
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.objects import PAGE, Page, PageLimits, PageMark
 from tests.broker.broker_cases import Case, opened
 
 PODS = "pods"

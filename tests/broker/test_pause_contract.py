@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oarlock.broker.values import Batch, Idle
+from oarlock.broker.values.claims import Batch, Idle
 from tests.broker.broker_cases import QUEUE, Case, claim_reply, opened
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker import keys
-from oarlock.broker.values import Batch, ClaimLimits, ClaimLost, Entry, Event, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.errors import ClaimLost
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Entry, Finish, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import (
     DRAIN_MS,

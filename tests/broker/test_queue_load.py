@@ -12,7 +12,8 @@ import redis
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Finish, Idle, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, Idle
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker.broker_cases import DRAIN_MS, QUEUE, SPECS, RedisCase, clients_of
 from tests.broker.broker_servers import server_binaries

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from oarlock.broker.keys import base
 from oarlock.broker.looks.inspect import Inspector
-from oarlock.broker.values import Batch, EpochOver, Idle, LoadSpec
+from oarlock.broker.values.claims import Batch, Idle, LoadSpec
+from oarlock.broker.values.errors import EpochOver
 from tests.broker.broker_cases import QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_reply, finish, opened
 from tests.broker.broker_state import queued
 

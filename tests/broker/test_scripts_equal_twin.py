@@ -25,21 +25,11 @@ from hypothesis.stateful import (
 
 from oarlock.broker.budget import BudgetLimits, Report
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import (
-    Batch,
-    Change,
-    Claim,
-    ClaimLimits,
-    ClaimLost,
-    Delta,
-    Entry,
-    EpochOver,
-    Event,
-    Finish,
-    LoadSpec,
-    PageLimits,
-    Verdict,
-)
+from oarlock.broker.values.claims import Batch, Claim, ClaimLimits, LoadSpec
+from oarlock.broker.values.errors import ClaimLost, EpochOver
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.objects import Delta, PageLimits
+from oarlock.broker.values.turns import Change, Entry, Finish, Verdict
 from oarlock.sandbox.redis.redis_binary import ServerBinary
 from tests.broker import broker_state
 from tests.broker.broker_cases import DRAIN_MS, LEASE_MS, MemoryCase, RedisCase

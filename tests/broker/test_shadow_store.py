@@ -6,7 +6,7 @@ import pytest
 
 from oarlock.broker import epoch
 from oarlock.broker.shadow_store import Difference, Kept, ShadowStore
-from oarlock.broker.values import DataDamaged
+from oarlock.broker.values.errors import DataDamaged
 from tests.broker.broker_cases import QUEUE, RedisCase
 
 pytestmark = pytest.mark.real

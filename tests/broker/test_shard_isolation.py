@@ -15,7 +15,10 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLimits, Entry, Event, Finish, Verdict
+from oarlock.broker.values.claims import Batch, Claim, ClaimLimits
+from oarlock.broker.values.errors import BrokerUnreachable
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Entry, Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.broker.broker_cases import QUEUE, SPECS, TEST_CLOCK
 from tests.broker.broker_servers import REAL, Serve

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.pauses import Pause, digest, note, packed, unpacked
-from oarlock.broker.values import Batch, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, Idle, LoadSpec
+from oarlock.broker.values.turns import Finish, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, SPECS, START_MS, Case, claim, claim_one, claim_reply, opened, state_of
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from oarlock.broker.values import Batch, Change, Claim, Entry, Event, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, Claim, LoadSpec
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Change, Entry, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import LEASE_MS, QUEUE, Case, claim_one, claim_reply, finish, opened
 

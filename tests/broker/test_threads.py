@@ -10,7 +10,9 @@ import pytest
 
 from oarlock.broker.memory.threads import STEPS
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Batch, EpochOver, Finish, Idle, Verdict
+from oarlock.broker.values.claims import Batch, Idle
+from oarlock.broker.values.errors import EpochOver
+from oarlock.broker.values.turns import Finish, Verdict
 from tests.broker.broker_cases import QUEUE, ThreadsCase, claim_reply, opened
 
 LONG_S = 20.0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.expectations import BACK_OFF, Expectations, ExpectedDelete, OpenWrite, Rewritten, SizeEntry
-from oarlock.broker.values import Cached, Entry, LoadSpec
+from oarlock.broker.values.claims import LoadSpec
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Entry
 
 VALUES = [
     b"5 uid-1\nowner=u node=n1 mirror\nq:ns/a q:ns/b\nblob",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.values import Event
+from oarlock.broker.values.events import Event
 from tests.broker.broker_cases import QUEUE, Case, claim_one, finish, opened
 
 OWNERS = "replicasets"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oarlock.broker.memory.state import FRONT, STEPS
 from oarlock.broker.pauses import note
-from oarlock.broker.values import Batch, Idle, LoadSpec
+from oarlock.broker.values.claims import Batch, Idle, LoadSpec
 from tests.broker import broker_state
 from tests.broker.broker_cases import QUEUE, SPECS, Case, MemoryCase, claim, claim_reply, finish, opened
 

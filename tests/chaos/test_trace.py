@@ -15,7 +15,10 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.memory.state import FRONT
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import Change, ClaimLimits, ClaimLost, Entry, Event, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import ClaimLimits, LoadSpec
+from oarlock.broker.values.errors import ClaimLost
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Change, Entry, Finish, Verdict
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.judge.evidence.evidence import (
     Answered,

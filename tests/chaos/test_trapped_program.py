@@ -11,7 +11,7 @@ from redis.connection import AbstractConnection
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps.script_runner import ScriptRunner
-from oarlock.broker.values import Batch, Idle
+from oarlock.broker.values.claims import Batch, Idle
 from oarlock.chaos.faults.points import POINTS
 from oarlock.chaos.faults.traps import Traps
 from oarlock.chaos.rig import trapped_program

@@ -6,7 +6,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from oarlock.broker.values import Event
+from oarlock.broker.values.events import Event
 from oarlock.cli import cli
 from oarlock.controllers.entries import Watched
 

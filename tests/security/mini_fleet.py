@@ -19,7 +19,8 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerUnreachable, EpochOver
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.cluster.answer import Answer
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.counters.turn_counts import TurnCounts

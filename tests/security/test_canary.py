@@ -19,7 +19,7 @@ import pytest
 
 from oarlock.broker import epoch, keys
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.objects import codec
 from oarlock.workers.process.log_line import discreet
 from tests.e2e.e2e_helpers import ROOT, RunningUp, environment, oarlock, until

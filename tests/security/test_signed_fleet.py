@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
 from tests.security.mini_fleet import KEY, Fleet

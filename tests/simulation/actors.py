@@ -14,21 +14,11 @@ from typing import Any, NamedTuple
 import orjson
 from greenlet import getcurrent, greenlet
 
-from oarlock.broker.values import (
-    Batch,
-    Claim,
-    Claimed,
-    ClaimLimits,
-    ClaimLost,
-    Delta,
-    EpochOver,
-    Event,
-    Finish,
-    Idle,
-    LoadSpec,
-    Verdict,
-    without_ending,
-)
+from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.errors import ClaimLost, EpochOver
+from oarlock.broker.values.events import Event, without_ending
+from oarlock.broker.values.objects import Delta
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.flavour import Flavour

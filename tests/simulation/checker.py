@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from oarlock.broker.values import Batch, Claim, Entry
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.objects.codec import decode_pod, decode_replicaset
 from oarlock.controllers.objects.model import Pod, controller_of
 from oarlock.workers.turn.steps import Write

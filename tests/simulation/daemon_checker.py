@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from oarlock.broker.values import Batch, Claim, Entry
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects.model import Pod, controller_of

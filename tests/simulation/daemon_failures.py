@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from oarlock.broker.values import Batch, Claim, Entry
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.codec import decode_daemonset
 from oarlock.controllers.objects.model import Pod

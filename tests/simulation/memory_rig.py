@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import FRONT
-from oarlock.broker.values import class_name
+from oarlock.broker.values.events import class_name
 from tests.broker.broker_state import Counts, counted
 
 REMEMBERS_EVERY = 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from oarlock.broker.values import Batch
+from oarlock.broker.values.claims import Batch
 from tests.simulation.checker import Violation, count_loads, count_open, view_of
 from tests.simulation.daemon_world import DaemonWorld
 

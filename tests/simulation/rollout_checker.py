@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from oarlock.broker.values import Claim, Entry
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.deployment.annotations import DESIRED_REPLICAS
 from oarlock.controllers.deployment.model import RECREATE, Deployment
 from oarlock.controllers.deployment.sizing.limits import max_pods, min_available

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from oarlock.broker.values import Batch, Claim, Entry
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Entry
 from oarlock.workers.turn.steps import Write
 from tests.simulation.violation import Violation
 from tests.simulation.world import NAMESPACE

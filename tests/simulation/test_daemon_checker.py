@@ -7,7 +7,9 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from oarlock.broker.values import Batch, Cached, Claim, Entry
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects import codec
 from oarlock.workers.turn.steps import Write

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from oarlock.broker.expectations import BACK_OFF
-from oarlock.broker.values import Change, Claim, Delta
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Delta
+from oarlock.broker.values.turns import Change
 from oarlock.controllers.daemonset import decide as deciding
 from oarlock.controllers.daemonset import names
 from oarlock.controllers.registry import FAN_OUTS

@@ -23,7 +23,8 @@ from oarlock.broker.memory import cache, claim
 from oarlock.broker.memory.memory_broker import MemoryBroker
 from oarlock.broker.memory.state import FRONT, EpochState
 from oarlock.broker.steps.loading import with_children
-from oarlock.broker.values import Batch, Claim, ClaimLimits, EpochOver, Idle, LoadSpec, Unloaded
+from oarlock.broker.values.claims import Batch, Claim, ClaimLimits, Idle, LoadSpec, Unloaded
+from oarlock.broker.values.errors import EpochOver
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide
 from oarlock.workers.turn import acting, expectations, turn

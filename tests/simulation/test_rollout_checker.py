@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Cached, Claim, Entry
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.deployment.annotations import DESIRED_REPLICAS
 from oarlock.controllers.objects.codec import encode
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import orjson
 from greenlet import getcurrent
 
-from oarlock.broker.values import Claim, Entry
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.wanted import APPLIED, Wanted
 from oarlock.workers.turn.steps import Write

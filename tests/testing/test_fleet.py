@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from oarlock.broker.values import Batch, ClaimLimits, EpochOver, LoadSpec
+from oarlock.broker.values.claims import Batch, ClaimLimits, LoadSpec
+from oarlock.broker.values.errors import EpochOver
 from oarlock.testing.clock import MovableClock
 from oarlock.testing.fleet.data import MemoryData
 from oarlock.testing.fleet.lease_thread import LeaseThread

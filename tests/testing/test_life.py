@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from oarlock.broker.memory.threads import SharedStore
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 from oarlock.testing import Cluster, NotInTime, NotStarted, ready
 from oarlock.workers.process.settings import Settings
 from tests.testing.manifests import workload

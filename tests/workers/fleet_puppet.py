@@ -23,7 +23,9 @@ import redis
 
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, Claim, Claimed, ClaimLimits, ClaimLost, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.errors import ClaimLost
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.access.credentials import ConfigError
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.io_loop import IoLoop

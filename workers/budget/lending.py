@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from oarlock.broker.budget import BudgetLimits, Report, Share
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable
 from oarlock.workers.counters.table import Row
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.log_line import line

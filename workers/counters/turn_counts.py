@@ -8,7 +8,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from oarlock.broker.looks.history import lost_ms
-from oarlock.broker.values import OK, RETRY, Batch, Claim, Finish, Verdict
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import OK, RETRY, Finish, Verdict
 from oarlock.workers.counters.layout import GC_FACTS, OUTCOMES, RANKS
 from oarlock.workers.counters.table import Row
 

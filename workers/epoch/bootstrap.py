@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from oarlock.broker.epoch import Seen, is_later
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.workers.epoch.fleet_lease import FleetLease
 from oarlock.workers.epoch.kept_pauses import restore
 from oarlock.workers.epoch.redis_side import EpochStore

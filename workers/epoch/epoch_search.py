@@ -11,7 +11,7 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import script_texts
-from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings

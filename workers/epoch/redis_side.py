@@ -16,7 +16,7 @@ from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import refusals, script_texts
-from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.workers.process.log_line import line
 
 log = logging.getLogger("oarlock.ingest")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Event, Ingested
+from oarlock.broker.values.events import Event, Ingested
 from oarlock.broker.versions import latest, newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.workers.ingest.known_owners import KnownOwners

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from oarlock.broker.looks import hearing
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.act_events import ActEvents

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from oarlock.broker.values import Event, without_ending
+from oarlock.broker.values.events import Event, without_ending
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.entries import Watched

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import BrokerFull, BrokerUnreachable, EpochOver, Event
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.broker.values.events import Event
 from oarlock.broker.versions import newer
 from oarlock.cluster.listing import Page
 from oarlock.workers.ingest.lister_watcher import Ending, Stream

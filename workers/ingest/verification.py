@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Compared
+from oarlock.broker.values.events import Compared
 from oarlock.broker.versions import newer
 from oarlock.cluster.listing import Page
 from oarlock.controllers.entries import Watched

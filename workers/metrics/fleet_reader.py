@@ -18,7 +18,7 @@ from oarlock.broker.connection import server_facts
 from oarlock.broker.looks.inspect import raw_answers
 from oarlock.broker.looks.views import FRONT_MAX, backlog_keys, queued_keys
 from oarlock.broker.pauses import Pause
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.controllers.registry import WATCHED, all_queues
 
 KEYS_SAMPLED = 128

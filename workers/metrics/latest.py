@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from oarlock.broker.connection.client import connect
-from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.workers.metrics.fleet_reader import FleetFigures, FleetReader
 from oarlock.workers.metrics.samples import Samples
 from oarlock.workers.process.settings import Settings

@@ -20,7 +20,7 @@ from rq.utils import ensure_job_list, now, utcformat
 from rq.worker import SimpleWorker, WorkerStatus
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.clock import Clock, SystemClock
 from oarlock.workers.process.log_line import discreet, line

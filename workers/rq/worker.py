@@ -17,17 +17,9 @@ from rq.exceptions import StopRequested
 from rq.worker import WorkerStatus
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import (
-    OK,
-    Batch,
-    BrokerBusy,
-    BrokerFull,
-    BrokerUnreachable,
-    Claimed,
-    EpochOver,
-    Finish,
-    Idle,
-)
+from oarlock.broker.values.claims import Batch, Claimed, Idle
+from oarlock.broker.values.errors import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
+from oarlock.broker.values.turns import OK, Finish
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlot

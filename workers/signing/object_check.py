@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from oarlock.broker.values import Cached, Delta
+from oarlock.broker.values.objects import Cached, Delta
 from oarlock.broker.versions import newer
 from oarlock.controllers.objects.codec import names_template
 from oarlock.controllers.registry import WATCHED

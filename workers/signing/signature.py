@@ -17,7 +17,7 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.cluster.access.credentials import ConfigError
 
 KEY_BYTES_MIN = 32

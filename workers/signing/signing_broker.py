@@ -11,26 +11,10 @@ from dataclasses import replace
 
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import (
-    PAGE,
-    Batch,
-    Cached,
-    Claim,
-    Claimed,
-    ClaimLimits,
-    Compared,
-    Delta,
-    Entry,
-    Event,
-    Finish,
-    Idle,
-    Ingested,
-    LoadSpec,
-    NameTaken,
-    Page,
-    PageLimits,
-    PageMark,
-)
+from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.events import Compared, Event, Ingested
+from oarlock.broker.values.objects import PAGE, Cached, Delta, Page, PageLimits, PageMark
+from oarlock.broker.values.turns import Entry, Finish, NameTaken
 from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.signing.object_check import ObjectCheck

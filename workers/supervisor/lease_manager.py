@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from oarlock.broker.epoch import Seen
 from oarlock.broker.protocol import Broker
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerFull, BrokerUnreachable
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable
 from oarlock.workers.budget.lending import Lending
 from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, open_client
 from oarlock.workers.process.clock import Clock

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from oarlock.broker.protocol import Broker
 from oarlock.broker.steps.paging import Pages
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.controllers.registry import CONTROLLERS

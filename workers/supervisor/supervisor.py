@@ -17,7 +17,7 @@ import threading
 from collections.abc import Sequence
 
 from oarlock.broker.epoch import Seen
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.counters.supervision import Supervision
 from oarlock.workers.counters.table import Table

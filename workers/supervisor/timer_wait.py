@@ -15,7 +15,7 @@ from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker.steps import refusals
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 
 BLOCK_S = 30
 """A wait is renewed so often, so that a connection that died quietly is noticed."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import redis
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.epoch.identity import LEASE_TIMEOUT_S, Identity, new_supervisor_name, open_client

@@ -31,7 +31,7 @@ from opentelemetry.trace import (
 from opentelemetry.util.types import Attributes, AttributeValue
 
 from oarlock.broker.looks.history import Queued, Triggers
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.workers.process.log_line import discreet
 from oarlock.workers.tracing.trace_ids import TraceIds, ids_of
 from oarlock.workers.tracing.tracer import UNTRACED, TurnTrace, Woken, current_turn

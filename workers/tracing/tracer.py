@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from oarlock.broker.expectations import BACK_OFF, REST
-from oarlock.broker.values import Change, Entry, NameTaken
+from oarlock.broker.values.turns import Change, Entry, NameTaken
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_create, of_delete, of_delete_conflict, taken_for_certain

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec.structs import force_setattr
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.objects.model import Pod
 from oarlock.controllers.registry import WATCHED

@@ -21,7 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from oarlock.broker.expectations import Expectations, ExpectedDelete, OpenWrite
-from oarlock.broker.values import Change, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Change
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects import wire

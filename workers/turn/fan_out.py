@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.entries import FanOut, ReferenceFanOut
 from oarlock.controllers.objects.codec import decode_pod
 from oarlock.controllers.ownership.orphans import EVERY_OWNER

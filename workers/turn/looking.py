@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from oarlock.broker.values import Cached, Change
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.entries import Controller
 from oarlock.controllers.objects import wire

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.controllers.entries import Controller

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from oarlock.broker.values import Cached, Change, Claim, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.controllers.deployment import bodies, events

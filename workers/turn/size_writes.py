@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from oarlock.broker.expectations import SCALE, Expectations, SizeEntry
-from oarlock.broker.values import Change, Entry
+from oarlock.broker.values.turns import Change, Entry
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change
 from oarlock.controllers.entries import PodController

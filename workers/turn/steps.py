@@ -10,7 +10,7 @@ from collections.abc import Generator
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from oarlock.broker.values import Entry, Finish
+from oarlock.broker.values.turns import Entry, Finish
 
 T = TypeVar("T")
 

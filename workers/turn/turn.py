@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oarlock.broker.expectations import BACK_OFF
-from oarlock.broker.values import Change, Claim, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Change, Verdict
 from oarlock.controllers.entries import PodController
 from oarlock.controllers.objects.codec import template_name, with_template
 from oarlock.controllers.objects.model import Pod

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from oarlock.broker.expectations import NOTES, ExpectedDelete
-from oarlock.broker.values import OK, RETRY, Change, Claim, Entry, Finish, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import OK, RETRY, Change, Entry, Finish, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, delay_s
 from oarlock.controllers.pods.events import Event

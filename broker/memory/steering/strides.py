@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.memory.steering.scopes import weight_in
-from oarlock.broker.values import LoadSpec
+from oarlock.broker.values.claims import LoadSpec
 
 WEIGHT = "weight queue "
 

@@ -18,7 +18,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker.connection import client as client_module
 from oarlock.broker.connection.client import RunGuard, connect, in_one_go, send
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 
 COUNT = "return redis.call('INCR', KEYS[1])"

@@ -25,7 +25,8 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import refusals
-from oarlock.broker.values import BrokerBusy, BrokerFull, BrokerUnreachable, ClaimLimits, EpochOver, LoadSpec
+from oarlock.broker.values.claims import ClaimLimits, LoadSpec
+from oarlock.broker.values.errors import BrokerBusy, BrokerFull, BrokerUnreachable, EpochOver
 from oarlock.workers.supervisor.timer_wait import TimerWait
 from tests.redis.real_servers import RealServer, until
 

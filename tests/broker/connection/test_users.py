@@ -15,7 +15,7 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Event
+from oarlock.broker.values.events import Event
 from oarlock.cli import cli
 from tests.redis.real_servers import RealServer, started, until
 

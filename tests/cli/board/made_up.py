@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cli.board.access import Access
 from oarlock.cli.board.server import Board, Options
 from oarlock.cli.problems import InputProblem, NotDone

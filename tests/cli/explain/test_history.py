@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, LoadSpec
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cli.explain import history as command
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call, problems

@@ -14,7 +14,8 @@ from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
 from oarlock.broker.memory.state import OPEN_TTL_MS
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Entry, Finish, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits
+from oarlock.broker.values.turns import Entry, Finish, Verdict
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis

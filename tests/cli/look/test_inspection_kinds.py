@@ -13,7 +13,8 @@ from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.expectations import BACK_OFF, SCALE
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Entry
+from oarlock.broker.values.claims import Batch, ClaimLimits
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.builtin import NODE_QUEUE
 from oarlock.controllers.daemonset.model import DaemonSet, DaemonSetStatus
 from oarlock.controllers.deployment import annotations

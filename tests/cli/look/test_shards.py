@@ -11,7 +11,7 @@ import pytest
 from oarlock.broker import epoch
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Event
+from oarlock.broker.values.events import Event
 from oarlock.cli.look import view
 from oarlock.cli.options import redis_options
 from oarlock.cli.problems import InputProblem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.claims import Batch, ClaimLimits, Idle, LoadSpec
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call, problems
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Idle
+from oarlock.broker.values.claims import Idle
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call
 from tests.cli.steer.steer_cases import claimed, oarlock, refused

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Event, Finish, Verdict
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cli.nodes import node_api
 from oarlock.cli.steer import many
 from oarlock.cluster.access import config

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static, TabbedContent
 
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cli.problems import NotDone
 from oarlock.cli.top.app import NO_WRITE, Top
 from oarlock.cli.top.screens import Page

@@ -13,7 +13,9 @@ from oarlock.broker.keys import Keys
 from oarlock.broker.looks.history import Triggers
 from oarlock.broker.looks.inspect import raw_answers
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, Entry, Finish, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits
+from oarlock.broker.values.errors import BrokerUnreachable
+from oarlock.broker.values.turns import Entry, Finish, Verdict
 from oarlock.cli.look.budget import budget_facts
 from oarlock.cli.top.heading import fleet_figures, problems_of
 from oarlock.cli.watch import reader

@@ -13,7 +13,8 @@ from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.connection.finders import slot_of
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerUnreachable, EpochOver, Event
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
+from oarlock.broker.values.events import Event
 from tests.redis.cluster_rig import ClusterRig
 from tests.redis.real_servers import PASSWORDS, until
 

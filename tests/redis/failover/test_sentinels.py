@@ -13,7 +13,7 @@ from oarlock.broker.connection import fitness
 from oarlock.broker.connection.client import RunGuard, connect
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
 from tests.redis.real_servers import PASSWORDS, RealServer, started, until

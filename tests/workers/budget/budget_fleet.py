@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.workers.budget.buckets import Buckets
 from oarlock.workers.budget.lending import Lending
 from oarlock.workers.counters.table import Row, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.budget import BudgetLimits, Lent, Report, Share
-from oarlock.broker.values import BrokerFull, EpochOver
+from oarlock.broker.values.errors import BrokerFull, EpochOver
 from oarlock.workers.budget.lending import Lending
 from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.process.settings import Settings

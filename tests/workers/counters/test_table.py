@@ -12,7 +12,8 @@ from dataclasses import fields
 
 import pytest
 
-from oarlock.broker.values import Batch, Change, Claim, Finish, Verdict
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Change, Finish, Verdict
 from oarlock.workers.counters import layout, turn_counts
 from oarlock.workers.counters.layout import CLAIM_WAIT_S, CODES, OUTCOMES, WAIT_S, WORK_S, Histogram, Layout, code_at
 from oarlock.workers.counters.request_counts import RequestCounts

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from oarlock.broker import epoch
-from oarlock.broker.values import EpochOver
+from oarlock.broker.values.errors import EpochOver
 from oarlock.workers.epoch.fleet_lease import FleetLease, lease_name
 from oarlock.workers.process.shards import names, shard_of
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json

@@ -13,7 +13,8 @@ from oarlock.broker.connection.client import RunGuard, _Client
 from oarlock.broker.epoch import Seen
 from oarlock.broker.looks.inspect import Inspector
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import ClaimLimits, Finish, Idle, LoadSpec, Verdict
+from oarlock.broker.values.claims import ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.controllers.objects.model import controller_of
 from oarlock.controllers.registry import WATCHED

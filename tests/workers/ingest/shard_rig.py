@@ -12,7 +12,7 @@ from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import RunGuard
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.epoch.coordinator import EpochCoordinator, FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease

@@ -10,7 +10,8 @@ import pytest
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.pauses import Act
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerUnreachable, Event
+from oarlock.broker.values.errors import BrokerUnreachable
+from oarlock.broker.values.events import Event
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.workers.ingest.act_events import ACTS_AT_ONCE, MESSAGE_MAX, ActEvents
 from tests.workers.ingest.ingest_processes import Stage, until

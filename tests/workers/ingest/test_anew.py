@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.workers.supervisor.queue_anew import QueueAnew
 from tests.workers.ingest.ingest_api import replicaset_json
 from tests.workers.ingest.ingest_rig import REPLICASETS, TEST_CLOCK, Rig

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Page
+from oarlock.broker.values.objects import Page
 from oarlock.controllers.objects.model import label_selector
 from oarlock.controllers.objects.selector import LabelSelector, Requirement
 from oarlock.controllers.registry import WATCHED

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Page
+from oarlock.broker.values.objects import Page
 from oarlock.controllers.objects.model import Pod
 from oarlock.workers.ingest.reflector import ReflectorState
 from tests.workers.ingest.ingest_api import pod_json, replicaset_json

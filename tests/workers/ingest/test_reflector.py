@@ -10,7 +10,8 @@ import pytest
 import redis
 
 from oarlock.broker import keys
-from oarlock.broker.values import BrokerUnreachable, Event, Ingested
+from oarlock.broker.values.errors import BrokerUnreachable
+from oarlock.broker.values.events import Event, Ingested
 from oarlock.broker.versions import newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import WATCHED

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
-from oarlock.broker.values import BrokerUnreachable
+from oarlock.broker.values.errors import BrokerUnreachable
 from oarlock.cluster.listing import Page
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.known_owners import KnownOwners

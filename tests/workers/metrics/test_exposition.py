@@ -9,7 +9,8 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from oarlock.broker.values import Batch, Claim, Finish, Verdict
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.controllers.registry import WATCHED, all_queues
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.supervision import Supervision

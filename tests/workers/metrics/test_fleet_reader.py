@@ -11,7 +11,10 @@ import redis
 from oarlock.broker import epoch, keys
 from oarlock.broker.connection.client import connect
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerUnreachable, ClaimLimits, Event, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, ClaimLimits, LoadSpec
+from oarlock.broker.values.errors import BrokerUnreachable
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.metrics.fleet_reader import COUNTS, FleetReader
 from oarlock.workers.metrics.latest import FRESH_S, Latest

@@ -15,19 +15,9 @@ from redis.exceptions import ResponseError
 
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import (
-    Batch,
-    BrokerFull,
-    BrokerUnreachable,
-    Change,
-    Claim,
-    Claimed,
-    ClaimLost,
-    EpochOver,
-    Finish,
-    Idle,
-    Verdict,
-)
+from oarlock.broker.values.claims import Batch, Claim, Claimed, Idle
+from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable, ClaimLost, EpochOver
+from oarlock.broker.values.turns import Change, Finish, Verdict
 from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.clock import Clock

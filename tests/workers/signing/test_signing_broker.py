@@ -12,7 +12,10 @@ import pytest
 from oarlock.broker.memory import changes
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import Stored
-from oarlock.broker.values import Batch, Cached, Claim, ClaimLimits, Entry, Event, Finish, LoadSpec, Verdict
+from oarlock.broker.values.claims import Batch, Claim, ClaimLimits, LoadSpec
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Entry, Finish, Verdict
 from oarlock.controllers.history.model import ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.deflated import deflated, inflated

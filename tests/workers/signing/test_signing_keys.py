@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.workers.signing.signature import KEYS_MAX, BadKeyFile, Keyring, Signer, load_keyring
 from tests.e2e.e2e_helpers import oarlock
 

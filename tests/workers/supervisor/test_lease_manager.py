@@ -9,7 +9,7 @@ import pytest
 from redis.exceptions import NoPermissionError
 
 from oarlock.broker.epoch import Seen
-from oarlock.broker.values import BrokerUnreachable, EpochOver
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS
 from oarlock.workers.process.settings import Settings

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler, TraceIdRatioBased
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.cluster.answer import NO_ANSWER
 from oarlock.controllers.requests import Ended
 from oarlock.controllers.wanted import UserError

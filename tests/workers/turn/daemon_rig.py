@@ -7,7 +7,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
-from oarlock.broker.values import Batch, Finish
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.turns import Finish
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.history.model import HASH_LABEL
 from oarlock.controllers.objects.model import Pod

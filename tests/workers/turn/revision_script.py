@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from oarlock.broker.values import Cached, Change, Claim, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.daemonset.model import DaemonSet
 from oarlock.controllers.history import bodies

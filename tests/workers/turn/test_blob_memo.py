@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.objects.codec import CodecError, decode_pod, encode
 from oarlock.controllers.objects.model import OwnerRef, Pod
 from oarlock.workers.turn.blob_memo import FORGOTTEN_AFTER, BlobMemo, LikePods

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.workers.turn.engine.turn_engine import LOAD_MIN
 from tests.workers.turn.turn_rig import Ended, Rig
 

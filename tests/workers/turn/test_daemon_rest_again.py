@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from oarlock.broker.memory.state import ExpectHash
-from oarlock.broker.values import Batch
+from oarlock.broker.values.claims import Batch
 from oarlock.workers.turn.engine import turn_engine
 from oarlock.workers.turn.expectations import REST_MS
 from tests.workers.turn.daemon_rig import QUEUE, DaemonRig

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oarlock.broker.values import Batch, Entry
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.turns import Entry
 from tests.workers.turn.daemon_rig import DaemonRig
 
 

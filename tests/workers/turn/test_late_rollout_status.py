@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.deployment.model import DeploymentCondition, DeploymentStatus
 from oarlock.controllers.deployment.plan import Plan, StatusPlan, StatusWrite
 from oarlock.controllers.objects import codec

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import OwnerRef, Pod, ReplicaSet, ReplicaSetStatus
 from tests.controllers.builders import pod, pods, rs, with_fields

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.history.model import HASH_LABEL, ControllerRevision
 from oarlock.controllers.objects import codec
 from oarlock.workers.turn.revisions import RELABELS_MAX, RESOURCE, construct, prune

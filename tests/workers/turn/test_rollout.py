@@ -9,7 +9,9 @@ import orjson
 import pytest
 
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.values import Cached, Claim, Finish, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.deployment.model import Deployment
 from oarlock.controllers.objects import codec

@@ -9,7 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from oarlock.broker.values import Cached, Claim, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.deployment.model import RECREATE, Deployment
 from oarlock.controllers.objects import codec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.deployment.model import Deployment
 from oarlock.controllers.deployment.progress import COMPLETE

@@ -7,7 +7,9 @@ from concurrent.futures import Future
 import orjson
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
-from oarlock.broker.values import Batch, Claim, Event, Finish
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Finish
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.routing import owner_entry

@@ -7,7 +7,10 @@ from concurrent.futures import Future
 import pytest
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
-from oarlock.broker.values import Batch, Claim, ClaimLost, Entry, Event
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.errors import ClaimLost
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Entry
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.objects import codec
 from oarlock.workers.process.settings import Settings

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from oarlock.broker.values import Batch, Event
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.events import Event
 from oarlock.controllers.builtin import DAEMONSETS, NODE_QUEUE, NODES
 from oarlock.controllers.entries import Watched
 from oarlock.workers.ingest.known_owners import KnownOwners

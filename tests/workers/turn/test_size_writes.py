@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.controllers.deployment.plan import SizeWrite, Update
 from oarlock.controllers.objects.model import ReplicaSet

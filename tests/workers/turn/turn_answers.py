@@ -14,7 +14,8 @@ from typing import Any
 
 import orjson
 
-from oarlock.broker.values import Cached, NameTaken
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import NameTaken
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod

@@ -15,7 +15,9 @@ import orjson
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.memory.state import QueueState
-from oarlock.broker.values import Batch, Claim, ClaimLost, Finish, Idle
+from oarlock.broker.values.claims import Batch, Claim, Idle
+from oarlock.broker.values.errors import ClaimLost
+from oarlock.broker.values.turns import Finish
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet

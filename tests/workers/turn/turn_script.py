@@ -17,7 +17,9 @@ from typing import Any
 import orjson
 
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.values import Cached, Change, Claim, Finish, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Finish, Verdict
 from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.model import Pod, ReplicaSet

@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TypeVar
 
-from oarlock.broker.values import Batch, Claim, Finish
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Finish
 from oarlock.workers.turn.engine.engine import Engine
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from oarlock.broker.values import Cached
+from oarlock.broker.values.objects import Cached
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_apply, of_change, of_delete
 from oarlock.controllers.comparison import differences

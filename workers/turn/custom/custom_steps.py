@@ -15,7 +15,8 @@ import msgspec
 import orjson
 
 from oarlock.broker.expectations import UNDONE
-from oarlock.broker.values import Change, Claim, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Change, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change
 from oarlock.controllers.entries import StepsController

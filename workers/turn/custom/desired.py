@@ -12,7 +12,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from oarlock.broker.values import Cached, Claim, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Verdict
 from oarlock.controllers.entries import DesiredController, Found
 from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event

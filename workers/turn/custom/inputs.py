@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.entries import CustomController
 from oarlock.controllers.objects.whole import decode_whole
 from oarlock.controllers.whole_routes import concerns_entry, named

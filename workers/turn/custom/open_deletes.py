@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from oarlock.broker.values import Change, Claim, Entry
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Change, Entry
 from oarlock.broker.versions import newer
 from oarlock.cluster.outcome import Outcome
 from oarlock.controllers.wanted import Live

@@ -15,7 +15,8 @@ from hashlib import blake2b
 import orjson
 
 from oarlock.broker.expectations import REWRITTEN, Rewritten
-from oarlock.broker.values import Change, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Change
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.pods.events import WARNING, Event
 from oarlock.workers.process.log_line import line

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.outcome import Outcome, of_change, of_create, of_delete
 from oarlock.controllers.entries import CustomController

@@ -16,7 +16,8 @@ from typing import Any
 import orjson
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import Batch, Claim, Entry, Finish
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.broker.values.turns import Entry, Finish
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.clock import Clock

@@ -7,10 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from oarlock.broker.protocol import Broker
-from oarlock.broker.values import (
-    Entry,
-    NameTaken,
-)
+from oarlock.broker.values.turns import Entry, NameTaken
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.budget.limiter import current_lane

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from sys import intern
 from typing import Any
 
-from oarlock.broker.values import Delta
+from oarlock.broker.values.objects import Delta
 from oarlock.controllers.entries import Watched
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from oarlock.broker.values import LoadSpec
+from oarlock.broker.values.claims import LoadSpec
 
 REQUESTS, CHILDREN = 64, 5_000
 """As many requests sent together are as much work as a batch, and as many children of one owner."""

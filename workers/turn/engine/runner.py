@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from oarlock.broker.values.claims import Batch, Claim, Idle
+from oarlock.broker.values.errors import BrokerUnreachable, ClaimLost, EpochOver
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.http.session import RequestObserver
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from oarlock.broker.values import Claim, Finish, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.listing import ListError
 from oarlock.workers.signing.refusals import ObjectRefused
 from oarlock.workers.turn.steps import Resume, Step, Turn, TurnRefused

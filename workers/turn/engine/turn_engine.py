@@ -16,18 +16,9 @@ from typing import Any, ClassVar
 
 from oarlock.broker.protocol import Broker
 from oarlock.broker.steps.paging import every
-from oarlock.broker.values import (
-    Batch,
-    Cached,
-    Claim,
-    Claimed,
-    ClaimLimits,
-    Finish,
-    Idle,
-    LoadSpec,
-    Verdict,
-    Watermark,
-)
+from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec, Watermark
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.controllers.entries import (
     Controller,
     CustomController,

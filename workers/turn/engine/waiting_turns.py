@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.workers.tracing.tracer import UNTRACED, TurnTrace
 
 if TYPE_CHECKING:

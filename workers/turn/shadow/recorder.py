@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from oarlock.broker.shadow_store import Difference, Kept
-from oarlock.broker.values import Finish, Verdict
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.broker.versions import newer
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.log_line import line

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from oarlock.broker.values import Claim
+from oarlock.broker.values.claims import Claim
 from oarlock.controllers.daemonset.model import ON_DELETE
 from oarlock.controllers.deployment.annotations import REVISION
 from oarlock.controllers.deployment.sizing.sizes import is_observed

@@ -11,7 +11,9 @@ import pytest
 
 import oarlock
 from oarlock.broker.expectations import REWRITTEN, UNDONE, Expectations, Rewritten
-from oarlock.broker.values import Cached, Change, Claim, Finish, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, TOO_LATE, Answer
 from oarlock.controllers.entries import StepsController
 from oarlock.controllers.objects import codec

@@ -12,7 +12,9 @@ import pytest
 
 import oarlock
 from oarlock.broker.expectations import Expectations
-from oarlock.broker.values import Cached, Change, Claim, Entry, Finish, Verdict
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Entry, Finish, Verdict
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.entries import DesiredController
 from oarlock.controllers.objects import codec

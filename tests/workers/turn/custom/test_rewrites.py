@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from oarlock.broker.expectations import REWRITTEN, Expectations, Rewritten
-from oarlock.broker.values import Cached, Claim
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.objects import Cached
 from oarlock.controllers.objects.whole import Whole
 from oarlock.workers.turn.custom.rewrites import FREE, LONGEST_MS, Rewrites
 from oarlock.workers.turn.turn_outcome import TurnOutcome

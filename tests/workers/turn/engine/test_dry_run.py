@@ -9,7 +9,8 @@ from concurrent.futures import Future
 import orjson
 import pytest
 
-from oarlock.broker.values import Batch, Finish
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.turns import Finish
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.reader import Reader

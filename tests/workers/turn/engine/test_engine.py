@@ -10,17 +10,9 @@ import msgspec
 import pytest
 
 from oarlock.broker.memory.state import ExpectHash
-from oarlock.broker.values import (
-    Batch,
-    BrokerUnreachable,
-    Claimed,
-    ClaimLimits,
-    ClaimLost,
-    EpochOver,
-    Finish,
-    Idle,
-    Verdict,
-)
+from oarlock.broker.values.claims import Batch, Claimed, ClaimLimits, Idle
+from oarlock.broker.values.errors import BrokerUnreachable, ClaimLost, EpochOver
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS

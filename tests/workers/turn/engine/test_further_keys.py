@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from oarlock.broker.values import Batch, Cached, Claim, EpochOver, Idle
+from oarlock.broker.values.claims import Batch, Claim, Idle
+from oarlock.broker.values.errors import EpochOver
+from oarlock.broker.values.objects import Cached
 from oarlock.workers.turn.engine.waiting_turns import OBJECTS_MAX, PLACES, SLOW_MS
 from tests.manual_clock import ManualClock
 from tests.workers.turn.engine.test_runner import QUEUE, Rig, Script, Turn, answered, claim_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from oarlock.broker.values import LoadSpec
+from oarlock.broker.values.claims import LoadSpec
 from oarlock.workers.turn.engine.queue_order import CHILDREN, OWED_MAX, REQUESTS, QueueOrder
 
 USUAL = (1, 2, 4, 1)

@@ -3,7 +3,8 @@
 import pytest
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
-from oarlock.broker.values import Batch, Delta
+from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.objects import Delta
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.turn_engine import READ_AHEAD_AGAIN_MS
 from tests.workers.turn.daemon_rig import QUEUE, SETTINGS, DaemonRig

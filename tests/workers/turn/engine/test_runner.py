@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from rq.timeouts import BaseDeathPenalty, JobTimeoutException
 
-from oarlock.broker.values import Batch, BrokerUnreachable, Claim, ClaimLost, EpochOver, Finish, Idle, Verdict
+from oarlock.broker.values.claims import Batch, Claim, Idle
+from oarlock.broker.values.errors import BrokerUnreachable, ClaimLost, EpochOver
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.workers.counters.layout import Layout
 from oarlock.workers.counters.table import own_row
 from oarlock.workers.counters.turn_counts import TurnCounts

@@ -11,7 +11,7 @@ import msgspec
 
 from oarlock.broker.memory.memory_broker import MemoryBroker, MemoryStore
 from oarlock.broker.shadow_store import Difference, Kept
-from oarlock.broker.values import Batch
+from oarlock.broker.values.claims import Batch
 from oarlock.controllers.registry import entry_of
 from oarlock.workers.turn.engine.dry_run import DryRunEngine
 from oarlock.workers.turn.shadow.course import Course

@@ -5,7 +5,8 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from oarlock.broker.values import Claim, Entry
+from oarlock.broker.values.claims import Claim
+from oarlock.broker.values.turns import Entry
 from oarlock.controllers.flavour import DEPLOYMENT
 from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.controllers.ownership.claim import adopt_patch, release_patch

@@ -1,0 +1,1 @@
+"""What the broker hands out and takes: values only."""
