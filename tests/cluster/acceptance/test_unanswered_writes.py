@@ -113,7 +113,7 @@ def test_a_create_that_is_never_answered(kubectl: Kubectl, between: Middleman, a
         until(lambda: counts(kubectl) == counts(kubectl, "soon") == 3, 5, "all but one")
         failure = condition_of(kubectl, "ReplicaFailure")
         assert (failure["reason"], failure["message"]) == ("FailedCreate", SAID)
-        assert any(SAID in each for each in told(kubectl, "FailedCreate", "web"))
+        until(lambda: any(SAID in each for each in told(kubectl, "FailedCreate", "web")), 5, "an event tells it")
         scale(kubectl, 1, "soon")
         until(lambda: counts(kubectl, "soon") == 1, 3, "scaled down beside the unknown")
         scale(kubectl, 0, "soon")
@@ -140,7 +140,7 @@ def test_a_delete_that_is_never_answered(kubectl: Kubectl, between: Middleman, a
         until(lambda: counts(kubectl) == 3, 3, "one of the two goes, of the other nobody knows")
         failure = condition_of(kubectl, "ReplicaFailure")
         assert (failure["reason"], SAID in failure["message"]) == ("FailedDelete", True)
-        assert any(SAID in each for each in told(kubectl, "FailedDelete", "web"))
+        until(lambda: any(SAID in each for each in told(kubectl, "FailedDelete", "web")), 5, "an event tells it")
         scale(kubectl, 0)
         until(lambda: names(pods_of(kubectl)) == {only(rule)}, 3, "all but that one go")
         until(lambda: counts(kubectl) == 1, 3, "it is counted as long as it is there")
@@ -214,7 +214,7 @@ def test_a_node_that_no_pod_comes_to(
     with between.answering_500("POST", kubectl.namespace, lambda _, body: node_of(body) == refused) as rule:
         kubectl.apply(daemonset(updateStrategy=rolling(**limits)), brief)
         until(lambda: ds_status(kubectl, "numberReady") == ds_status(kubectl, "numberReady", "brief") == 3, 5, "others")
-        assert any(SAID in each for each in told(kubectl, "FailedCreate", "agent"))
+        until(lambda: any(SAID in each for each in told(kubectl, "FailedCreate", "agent")), 5, "an event tells it")
         kubectl.run("patch", "ds", "brief", "-p", json.dumps({"spec": {"template": {"spec": NOWHERE}}}))
         before = uids_by_node(pods_of(kubectl, "agent"))
         assert sorted(before) == others
