@@ -194,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.versus_kcm", description=__doc__)
     add = parser.add_argument
     add("--only", default="", help=f"some of {','.join(SCENARIOS)}, separated by commas")
-    add("--rounds", type=int, default=1, help="of each shape; the sides change places each round")
+    add("--rounds", type=int, default=1, help="of each shape; sides change places each round: an even number is fair")
     add("--scale", type=float, default=1.0, help="of the five sizes below, such as 0.1")
     add("--large", type=int, default=3_000, help="pods of the one large ReplicaSet")
     add("--many", type=int, default=1_000, help="number of ReplicaSets of 10")
