@@ -52,26 +52,31 @@ class Following:
     def catch_up(self) -> None:
         """Wait until everything that has happened so far has been heard of."""
         mark = f"{time.time_ns()}"
-
-        def marked() -> bool:
-            """One pod is; in the middle of a rollout it may have gone since it was listed."""
-            name = self._kubectl.items("pods")[0]["metadata"]["name"]
-            words = ("annotate", "pod", name, f"example.com/mark={mark}", "--overwrite")
-            return (
-                subprocess.run(
-                    self._kubectl.command(*words), env=self._kubectl.environment, capture_output=True, check=False
-                ).returncode
-                == 0
-            )
-
-        until(marked, 15, "a pod is marked")
+        marked = ""
 
         def heard() -> bool:
+            nonlocal marked
             assert self.process.poll() is None, "the watch has ended"
             marks = (each.pod["metadata"].get("annotations", {}) for each in reversed(self.moments))
-            return any(each.get("example.com/mark") == mark for each in marks)
+            if any(each.get("example.com/mark") == mark for each in marks):
+                return True
+            if not marked or self._has_gone(marked):
+                marked = self._mark(mark)
+            return False
 
         until(heard, 15, "the watch comes to the present")
+
+    def _mark(self, mark: str) -> str:
+        """Annotate a pod: its name, or "" if it has gone since it was listed. Of a pod that is to go at once an API
+        server says that it was changed, and takes it away.
+        """
+        name = str(self._kubectl.items("pods")[0]["metadata"]["name"])
+        words = ("annotate", "pod", name, f"example.com/mark={mark}", "--overwrite")
+        command, env = self._kubectl.command(*words), self._kubectl.environment
+        return "" if subprocess.run(command, env=env, capture_output=True, check=False).returncode else name
+
+    def _has_gone(self, name: str) -> bool:
+        return any(each.gone and each.pod["metadata"]["name"] == name for each in self.moments)
 
 
 @contextmanager
