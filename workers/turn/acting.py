@@ -26,8 +26,8 @@ from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, Ste
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 AHEAD = 31
-"""Creates that one announcement names, if there are so many: the waves of 1, 2, 4, 8 and 16. Larger waves are announced
-one by one: many names share the call then. And an owner whose first create fails names few in vain.
+"""Creates that the first announcement of a turn names, if there are so many: the waves of 1, 2, 4, 8 and 16. Once these
+have gone through, the next one names all others. So an owner whose first create fails names few in vain.
 """
 
 
@@ -50,7 +50,7 @@ def create_pods(owner: Claimer, plan: Plan, controller: PodController, outcome: 
         grant: Grant = yield Reserve(pace.batch)
         wave = ordered[sent : sent + grant.granted]
         if sent + len(wave) > named:
-            upto = max(sent + len(wave), min(named + AHEAD, fresh))
+            upto = max(sent + len(wave), fresh if named else min(AHEAD, fresh))
             if not (yield from _announce(owner, plan, ordered[named:upto], outcome)):
                 break
             named = upto

@@ -23,9 +23,11 @@ class LateStatus:
     """Owners whose status this process has put off, by UID, and since when.
 
     A turn that created or deleted pods is followed by another turn, because each of them produces an event. So the
-    status of the first turn is out of date before it is written. Upstream writes it all the same. Under a limit of
-    requests an owner has a turn for every handful of pods, and such a status takes the place of a pod. A status is put
-    off for a second at most: users see it grow, and an owner whose pods go as fast as they come has one too.
+    status of the first turn is out of date before it is written. So is that of a turn before the cache has read all
+    those pods, and the next creates would have to wait until it is read itself. Upstream writes both all the same.
+    Under a limit of requests an owner has a turn for every handful of pods, and such a status takes the place of a pod.
+    The first turn after a second puts it off no more: users see it grow, and an owner whose pods go as fast as they
+    come has one too.
     """
 
     def __init__(self) -> None:
@@ -108,12 +110,13 @@ class StatusWriter:
         assert claim.owner is not None
         now_ms = self.wall_ms()
         new = self._news(owner, plan, controller, outcome, now_ms)
-        is_followed = outcome.followed or is_to_be_sized(owner)
+        followed = outcome.followed or "pods=" in claim.min_rv  # the cache's passing of that wakes the key
         to_tell = new is not None and (told is None or (told.rv != "" and new != told.status))
-        late = to_tell and is_followed and not outcome.retry and self.late.put_off(owner.uid, now_ms)
+        may_wait = (followed or is_to_be_sized(owner)) and not outcome.retry
+        late = to_tell and may_wait and self.late.put_off(owner.uid, now_ms)
         if not late:
             self.late.forget(owner.uid)
-        elif not outcome.followed:
+        elif not followed:
             outcome.due_in(PUT_OFF_MS)  # if it is to have no pods, no write follows
         if to_tell and not late and f"{controller.resource}=" not in claim.min_rv:
             yield from self._send(owner, new, told.rv if told else claim.owner.rv, controller, outcome)

@@ -14,6 +14,7 @@ from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects.model import OwnerRef, controller_of, label_selector
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.controllers.replicaset.decide import decide
+from oarlock.workers.turn.status import PUT_OFF_MS
 from tests.controllers.pod_names import slot_name
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_inventory import inventory
@@ -61,6 +62,10 @@ def test_nothing_is_created_before_what_was_created_is_read() -> None:
     assert since() == ["create"], "one pod is missing; the status is left to the turn that its event asks for"
     rig.read("replicasets")
     rig.read("pods", 1)  # the first pod is ready; the second one is not there yet
+    rig.turns()
+    assert since() == [], "dormant"
+    rig.later(PUT_OFF_MS)
+    rig.broker.add("replicaset", ["default/web"])
     rig.turns()
     assert since() == ["status"], "dormant, while the status follows"
     assert rig.world.owners["web"][1].status.ready == 1
@@ -202,7 +207,7 @@ def test_what_is_checked_and_what_is_listed_are_of_one_moment() -> None:
     rig.run(batch, batch.claims[0])
     assert rig.count("create") == 2, "unsatisfied when it was claimed"
     batch = rig.claim()  # the event came during the turn: at once again
-    assert len(batch.claims[0].children) == 2
+    assert sum(batch.claims[0].counts.values()) == 2
     rig.run(batch, batch.claims[0])
     rig.rest()
     assert (rig.count("create"), len(rig.pods(uid))) == (2, 2)

@@ -61,17 +61,17 @@ def test_a_replicaset_made_without_pods_has_no_status_before_its_size(
     plays(claim, told, late=late, now_ms=NOW_MS + PUT_OFF_MS)
 
 
-def test_what_was_put_off_is_written_though_nothing_else_happens() -> None:
-    """Also where the pods' events come one by one: the turn that has nothing left to create says how many there are."""
+def test_what_was_put_off_is_written_once_a_second_where_the_events_of_pods_come_one_by_one() -> None:
     rig = Rig()
-    rig.owner(2)
+    rig.owner(4)
     rig.turns()
-    assert statuses(rig) == 0
-    rig.read("pods", 1)
-    rig.turns()
-    assert replicas(rig) == 1
+    for seen in (0, 2, 2):
+        rig.read("pods", 1)
+        rig.turns()
+        assert replicas(rig) == seen
+        rig.later(PUT_OFF_MS)
     rig.rest()
-    assert replicas(rig) == 2
+    assert replicas(rig) == 4
 
 
 def test_a_failure_is_told_at_once() -> None:

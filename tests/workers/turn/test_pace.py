@@ -182,11 +182,11 @@ def _span(names: Iterable[str]) -> str:
     return f"{slots[0]}-{slots[-1]}" if slots == whole and len(slots) > 1 else " ".join(slots)
 
 
-def test_larger_waves_are_announced_one_by_one() -> None:
-    """The small ones are announced together: 31 names are 1, 2, 4, 8 and 16."""
-    assert announced(70) == [
+def test_once_small_waves_have_gone_through_all_others_are_announced() -> None:
+    """31 names are 1, 2, 4, 8 and 16."""
+    assert announced(100) == [
         *("announce 0-30", "send 0", "send 1-2", "send 3-6", "send 7-14", "send 15-30"),
-        *("announce 31-62", "send 31-62", "announce 63-69", "send 63-69"),
+        *("announce 31-99", "send 31-62", "send 63-99"),
     ]
 
 
@@ -196,7 +196,7 @@ def test_a_first_create_that_fails_has_named_few_in_vain() -> None:
 
 def test_only_names_of_the_announcement_are_dropped() -> None:
     """Those of waves before were sent."""
-    assert announced(70, fails=40)[-2:] == ["announce 31-62", "send 31-62"]
+    assert announced(70, fails=40)[-3:] == ["announce 31-69", "send 31-62", "drop 63-69"]
 
 
 def test_what_may_have_been_sent_is_announced_with_its_own_wave() -> None:

@@ -44,7 +44,10 @@ def test_not_while_our_own_write_is_unread() -> None:
 
 
 def test_while_other_writes_are_unread() -> None:
-    plays(claimed(rs(9), pods("R"), needs="pods=30"), f"{ONE} -> 200@30\nok: need replicasets 30")
+    """Their events wake the key. If these are long in coming, it is written all the same."""
+    claim, late = claimed(rs(9), pods("R"), needs="pods=30"), LateStatus()
+    plays(claim, "ok", late=late)
+    plays(claim, f"{ONE} -> 200@30\nok: need replicasets 30", late=late, now_ms=NOW_MS + PUT_OFF_MS)
 
 
 def test_terminating_pods_are_told_where_the_cluster_keeps_them() -> None:
