@@ -16,6 +16,7 @@ import orjson
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.flavour import Flavour
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.objects.wire_parts import rfc3339
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event
@@ -164,8 +165,11 @@ class CopyApi:
             return Answer(404, msgspec.json.encode(not_found(kind.plural, kind.group, name).status()))
         return Answer(200, orjson.dumps(found))
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
-        items = [orjson.dumps(each) for each in self._copy.of(resource) if each["metadata"]["namespace"] == namespace]
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
+        meant = [each for each in self._copy.of(resource) if each["metadata"]["namespace"] == namespace]
+        if selector is not None:
+            meant = [each for each in meant if selector.matches(each["metadata"].get("labels") or {})]
+        items = [orjson.dumps(each) for each in meant]
         return _arrived(Listed(str(self._copy.rv), items))
 
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:

@@ -39,6 +39,16 @@ class Requirement(msgspec.Struct, frozen=True, array_like=True):
             return self.key in labels
         return self.key not in labels
 
+    @property
+    def query(self) -> str:
+        """As a list asks for it. Upstream: `pkg/labels/selector.go` (Requirement.String)."""
+        match self.operator:
+            case "In" | "NotIn":
+                return f"{self.key} {self.operator.lower()} ({','.join(self.values)})"
+            case "Exists":
+                return self.key
+        return f"!{self.key}"
+
 
 class LabelSelector(msgspec.Struct, frozen=True, array_like=True):
     """A selector with the verdict of its validation. Build it with `label_selector`, which validates.
@@ -55,6 +65,12 @@ class LabelSelector(msgspec.Struct, frozen=True, array_like=True):
     def empty(self) -> bool:
         """No requirement at all."""
         return not self.match_labels and not self.expressions
+
+    @property
+    def query(self) -> str:
+        """As a list asks for it (labelSelector); of an empty selector "", which asks for everything."""
+        labels = [f"{key}={value}" for key, value in self.match_labels.items()]
+        return ",".join([*labels, *(requirement.query for requirement in self.expressions)])
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether every requirement holds; an empty selector matches everything.

@@ -22,6 +22,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values.claims import Batch
 from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.cluster.answer import Answer
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlots
@@ -114,7 +115,7 @@ class ClusterApi(QuietApi):
         missing = self._status(404, "NotFound")
         return arrived([missing if each is None else Answer(200, orjson.dumps(each)) for each in found])
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
         return arrived(Listed(str(self._api.rv), list(self._api.raw_at(resource, self._api.rv).values())))
 
 

@@ -23,6 +23,7 @@ from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import ReplicaSet, controller_of
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods.events import Event as OwnerEvent
 from oarlock.controllers.registry import WATCHED
@@ -193,10 +194,11 @@ class SimApi:
         give_way()
         return arrived([self._world.get(resource, name) for name in names])
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
         give_way()
-        self._world.count("live lists")
-        items = [orjson.dumps(as_json(rv, obj)) for rv, obj in self._world.pods.values()]
+        self._world.count("live lists" if selector is None else "live lists of selected pods")
+        meant = [each for each in self._world.pods.values() if selector is None or selector.matches(each[1].labels)]
+        items = [orjson.dumps(as_json(rv, obj)) for rv, obj in meant]
         return arrived(Listed(str(self._world.rv), items))
 
     def reserve(self, count: int) -> Grant:

@@ -17,6 +17,7 @@ from oarlock.cluster.answer import NO_ANSWER, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
 from oarlock.controllers.objects.model import controller_of
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.turn.steps import Grant, Listed, Write
 from tests.simulation import daemon_rest
@@ -71,13 +72,14 @@ class DaemonApi(SimApi):
         give_way()
         return arrived([self._fault() or self._world.get(resource, name) for name in names])
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
         give_way()
         if self._fault() is not None:
             raise ListError(PODS, Answer(NO_ANSWER, error="no answer"))
         self._world.count("live lists")
-        listed = [s.raw for s in self._world.tables[resource].values() if s.obj.namespace == namespace]
-        return arrived(Listed(str(self._world.rv), listed))
+        listed = [s for s in self._world.tables[resource].values() if s.obj.namespace == namespace]
+        meant = [s.raw for s in listed if selector is None or selector.matches(s.obj.labels)]
+        return arrived(Listed(str(self._world.rv), meant))
 
     def _fault(self) -> Answer | None:
         simulation = self._simulation

@@ -27,6 +27,7 @@ from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.model import Pod
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Unanswered
 from oarlock.workers.turn.acting import pod_of
@@ -45,7 +46,7 @@ REST_MS = 2_500
 REST_MOST_MS = 60_000
 """A longer one is of a clock that has jumped back since."""
 READS_MAX = 20
-"""For more names than these, one list of the namespace is read instead."""
+"""For more names than these, one list is read instead."""
 
 
 class OpenWrites(NamedTuple):
@@ -215,14 +216,21 @@ class _Known:
 
 
 def _live_pods(owner: Claimer, names: Sequence[str], outcome: TurnOutcome) -> Steps[dict[str, LivePod | None]]:
-    """For each name that could be read, its pod; None if there is none."""
-    if len(names) > READS_MAX:
-        listed = yield ListLive("pods", owner.namespace)
-        present = {pod.name: LivePod(rv, pod) for rv, pod in map(wire.pod_from_json, listed.items)}
-        return {name: present.get(name) for name in names}
+    """For each name that could be read, its pod; None if there is none.
+
+    Of many names nearly all are borne by pods that the owner selects: those are listed first. A namespace may have far
+    more pods, and is listed only for many names that these do not bear.
+    """
     found: dict[str, LivePod | None] = {}
-    answers: list[Answer] = yield Read("pods", owner.namespace, tuple(names))
-    for name, answer in zip(names, answers, strict=True):
+    if len(names) > READS_MAX and owner.selector is not None and not owner.selector.error:
+        found |= yield from _listed(owner, names, owner.selector)
+    rest = [name for name in names if name not in found]
+    if len(rest) > READS_MAX:
+        return {**dict.fromkeys(rest), **found, **(yield from _listed(owner, rest))}
+    if not rest:
+        return found
+    answers: list[Answer] = yield Read("pods", owner.namespace, tuple(rest))
+    for name, answer in zip(rest, answers, strict=True):
         pod = pod_of(answer)
         if pod is not None:
             found[name] = LivePod(answer.resource_version, pod)
@@ -231,6 +239,16 @@ def _live_pods(owner: Claimer, names: Sequence[str], outcome: TurnOutcome) -> St
         else:
             outcome.retry = True  # nothing learned: the write stays open
     return found
+
+
+def _listed(
+    owner: Claimer, names: Sequence[str], selector: LabelSelector | None = None
+) -> Steps[dict[str, LivePod | None]]:
+    """By name, the pods of these names that a list has."""
+    wanted = set(names)
+    listed = yield ListLive("pods", owner.namespace, selector)
+    pods = map(wire.pod_from_json, listed.items)
+    return {pod.name: LivePod(rv, pod) for rv, pod in pods if pod.name in wanted}
 
 
 def _quiet(sent: Mapping[str, OpenWrite], now_ms: int, outcome: TurnOutcome) -> list[str]:

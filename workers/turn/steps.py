@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from oarlock.broker.values.turns import Entry, Finish
+from oarlock.controllers.objects.selector import LabelSelector
 
 T = TypeVar("T")
 
@@ -82,10 +83,14 @@ class Read(NamedTuple):
 
 
 class ListLive(NamedTuple):
-    """A consistent list of a namespace, past every cache. Result: Listed. Raises ``cluster.listing.ListError``."""
+    """A consistent list of a namespace, past every cache. Result: Listed. Raises ``cluster.listing.ListError``.
+
+    ``selector``: only of what it selects; None: of all.
+    """
 
     resource: str
     namespace: str
+    selector: LabelSelector | None = None
 
 
 class Listed(NamedTuple):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oarlock.controllers.objects.selector import InvalidSelector, LabelSelector, Requirement, label_selector
+from oarlock.sandbox.apiserver.text.selectors import label_tests
 
 LABELS = {"app": "web", "tier": "front"}
 
@@ -94,6 +95,13 @@ def test_a_pair_is_in_with_one_value(match_labels, expressions, labels):
     opposite = {"In": "NotIn", "NotIn": "In", "Exists": "DoesNotExist", "DoesNotExist": "Exists"}
     for r in expressions:
         assert r.matches(labels) != Requirement(r.key, opposite[r.operator], r.values).matches(labels)
+
+
+@given(labels_maps, st.lists(requirements, max_size=3), labels_maps)
+def test_a_server_understands_it(match_labels, expressions, labels):
+    """A list of what is selected finds what the selector matches."""
+    selector = label_selector(match_labels, tuple(expressions))
+    assert all(test(labels) for test in label_tests(selector.query)) == selector.matches(labels)
 
 
 def test_is_a_value():

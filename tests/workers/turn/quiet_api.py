@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import ReplicaSet
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.turn.steps import Grant, Listed, Write
 
@@ -21,7 +22,7 @@ class QuietApi:
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         raise AssertionError(names)
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
         raise AssertionError(namespace)
 
     def reserve(self, count: int) -> Grant:

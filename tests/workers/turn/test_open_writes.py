@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import pytest
 
 from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus
+from oarlock.controllers.objects.selector import label_selector
 from tests.controllers.builders import OTHER_UID, WEB_SLOTS, pods, rs, with_fields
+from tests.workers.turn.turn_answers import LIST_POD_RV
 from tests.workers.turn.turn_script import claimed, plays
 
 SLOW = "no answer within 4 s"
@@ -292,10 +294,32 @@ def test_what_a_look_has_freed_is_used_in_the_same_turn() -> None:
     )
 
 
-def test_many_names_are_looked_up_in_one_list() -> None:
+@pytest.mark.parametrize(
+    ("borne", "looks"),
+    [
+        pytest.param(31, [], id="all are borne by pods that the owner selects"),
+        pytest.param(29, ["read pods 30 29 -> 404 404"], id="a few are not: each is read"),
+        pytest.param(10, ["list pods -> 50"], id="many are not: the whole namespace is listed"),
+    ],
+)
+def test_many_names_are_looked_up_in_a_list(borne: int, looks: list[str]) -> None:
+    """Of the owner's pods, first: its namespace may have very many others."""
+    slots, seen = range(10, 31), f"need pods {LIST_POD_RV}"
+    ended = [
+        "; ".join([f"drop create {slot}", f"drop reserved {slot}", *([seen] if int(slot) < borne else [])])
+        for slot in slots_by_name(slots)
+    ]
+    owner = with_fields(wants(31), status=ReplicaSetStatus(31, 31, 31, 31, None, 1))
+    transcript = [f"list selected pods -> 50 {'R' * borne}", *looks]
+    transcript.append(f"ok{' in 1000 ms' if borne > 10 else ''}: {'; '.join(ended)}")
+    plays(claimed(owner, pods("R" * 31), *[f"reserved {slot}, over" for slot in slots]), "\n".join(transcript))
+
+
+def test_without_a_selector_that_the_server_would_take_the_namespace_is_listed() -> None:
     names = [f"reserved {slot}, over" for slot in range(10, 31)]
     dropped = [f"drop create {slot}; drop reserved {slot}" for slot in slots_by_name(range(10, 31))]
-    owner = with_fields(wants(1), deleting_ms=1)
+    wrong = label_selector({"a b": ""})
+    owner = with_fields(wants(1), deleting_ms=1, selector=wrong)
     plays(claimed(owner, pods("R"), *names), f"list pods -> 50 R\nok: {'; '.join(dropped)}")
 
 

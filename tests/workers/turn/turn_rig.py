@@ -21,6 +21,7 @@ from oarlock.broker.values.turns import Finish
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.objects.model import Condition, Pod, ReplicaSet
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
@@ -82,9 +83,10 @@ class RigApi:
         self.reads += [(resource, name) for name in names]
         return arrived([self.world.get(resource, name) for name in names])
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
         self.lists += 1
-        items = [orjson.dumps(as_json(rv, obj)) for rv, obj in self.world.pods.values()]
+        meant = [each for each in self.world.pods.values() if selector is None or selector.matches(each[1].labels)]
+        items = [orjson.dumps(as_json(rv, obj)) for rv, obj in meant]
         return arrived(Listed(str(self.world.rv), items))
 
     def reserve(self, count: int) -> Grant:

@@ -159,7 +159,7 @@ def say(step: Step, owner: ReplicaSet | None) -> str:
             return " ".join([f"read {step.resource}", *(slot(name) for name in step.names)])
         case ListLive():
             assert step.namespace == "default"
-            return f"list {step.resource}"
+            return f"list {'selected ' if step.selector is not None else ''}{step.resource}"
         case Look():
             slots = [slot(each.removeprefix("default/")) for each in step.ids]
             return " ".join([f"look {step.resource}", *slots, *step.entries])

@@ -15,6 +15,7 @@ from oarlock.cluster.http.session import RequestObserver
 from oarlock.cluster.http.throttle import Limiter, limiter
 from oarlock.cluster.listing import list_all
 from oarlock.cluster.reader import Reader
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import cluster_resource
@@ -72,13 +73,17 @@ class ReadApi:
 
         return self.io.submit(all_of_them())
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
-        """A consistent list, or ListError. One at a time: each is a whole namespace, and read only after trouble."""
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
+        """A consistent list, or ListError. One at a time: each may be a whole namespace, and is read only after
+        trouble. ``selector``: a valid one; only what it selects is listed.
+        """
 
         async def all_of_it() -> Listed:
             async with self._listing:
                 kind = cluster_resource(WATCHED[resource])
-                return Listed(*await list_all(self._client.list_pages(kind, namespace=namespace)))
+                query = selector.query if selector is not None else ""
+                pages = self._client.list_pages(kind, namespace=namespace, label_selector=query)
+                return Listed(*await list_all(pages))
 
         return self.io.submit(all_of_it())
 

@@ -311,7 +311,7 @@ class TurnEngine(ABC):
             case LookApart():
                 return self._broker.look_apart(step.resource, step.name)
             case ListLive():
-                return self._api.list_live(step.resource, step.namespace)
+                return self._api.list_live(step.resource, step.namespace, step.selector)
             case Wake():
                 running.outcome.note.woke(step.queue, len(step.keys))
                 why = f"{running.claim.queue} {running.claim.key}"

@@ -26,6 +26,7 @@ from oarlock.cluster.resources import PODS, REPLICASETS, Resource
 from oarlock.controllers.flavour import REPLICASET
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.model import Condition, ReplicaSet, ReplicaSetStatus, controller_of
+from oarlock.controllers.objects.selector import Requirement, label_selector
 from oarlock.controllers.ownership import claim as claims
 from oarlock.controllers.pods import events
 from oarlock.controllers.pods.slots import slots_of
@@ -251,6 +252,21 @@ def test_list_live(server: Server, api: KubeApi, monkeypatch: pytest.MonkeyPatch
     }
     assert int(listed.rv) >= max(int(answer.resource_version) for answer in made)
     assert api.list_live("replicasets", "kube-system").result(10).items == []
+
+
+def test_list_live_of_what_a_selector_selects(server: Server, api: KubeApi) -> None:
+    _, owner = server.owner()
+    made = creates(owner, 5)
+    send(api, *made)
+    server.create(PODS, bare_pod("other", "default"))
+    assert owner.selector is not None
+    for selector, names in (
+        (owner.selector, {write.name for write in made}),
+        (label_selector({}, (Requirement("app", "NotIn", ("web", "api")),)), {"other"}),
+        (label_selector({}, (Requirement("app", "DoesNotExist"),)), {"other"}),
+    ):
+        listed = api.list_live("pods", "default", selector).result(10)
+        assert {wire.pod_from_json(raw)[1].name for raw in listed.items} == names
 
 
 def test_a_burst_goes_out_at_the_same_time(server: Server, api: KubeApi) -> None:

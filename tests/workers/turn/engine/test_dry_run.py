@@ -14,6 +14,7 @@ from oarlock.broker.values.turns import Finish
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.client import Client
 from oarlock.cluster.reader import Reader
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.turn.engine.api import KubeApi
 from oarlock.workers.turn.engine.dry_run import Decision, DryRunEngine
@@ -35,8 +36,8 @@ class OnlyReads:
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         return self._api.read(resource, namespace, names)  # type: ignore[attr-defined, no-any-return]
 
-    def list_live(self, resource: str, namespace: str) -> Future[Listed]:
-        return self._api.list_live(resource, namespace)  # type: ignore[attr-defined, no-any-return]
+    def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
+        return self._api.list_live(resource, namespace, selector)  # type: ignore[attr-defined, no-any-return]
 
 
 def dry(rig: Rig | DaemonRig, queues: tuple[str, ...], kept: Ended | None = None) -> list[Write]:

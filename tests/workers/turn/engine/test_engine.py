@@ -16,6 +16,7 @@ from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.listing import ListError
 from oarlock.cluster.resources import PODS
+from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.turn_engine import LOAD_MIN, OUTAGE_AFTER, load_spec
@@ -542,7 +543,7 @@ def test_a_live_list_that_fails_fails_the_turn(monkeypatch: pytest.MonkeyPatch) 
     rig.read("replicasets")
     rig.clock.advance(rig.settings.view_age_max_ms + 1)
 
-    def list_live(resource: str, namespace: str) -> Any:
+    def list_live(resource: str, namespace: str, selector: LabelSelector | None) -> Any:
         raise ListError(PODS, Answer(500))
 
     monkeypatch.setattr(rig.api, "list_live", list_live)
