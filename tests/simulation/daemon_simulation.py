@@ -76,7 +76,7 @@ class DaemonApi(SimApi):
         give_way()
         if self._fault() is not None:
             raise ListError(PODS, Answer(NO_ANSWER, error="no answer"))
-        self._world.count("live lists")
+        self._world.count("live lists" if selector is None else "live lists of selected pods")
         listed = [s for s in self._world.tables[resource].values() if s.obj.namespace == namespace]
         meant = [s.raw for s in listed if selector is None or selector.matches(s.obj.labels)]
         return arrived(Listed(str(self._world.rv), meant))

@@ -47,6 +47,8 @@ REST_MOST_MS = 60_000
 """A longer one is of a clock that has jumped back since."""
 READS_MAX = 20
 """For more names than these, one list is read instead."""
+READS_UNLIMITED = 500
+"""The same where nothing limits requests: a read costs what it costs, a list what the whole namespace has."""
 
 
 class OpenWrites(NamedTuple):
@@ -64,17 +66,23 @@ NONE = OpenWrites()
 
 
 def resolve(
-    owner: Claimer, claim: Claim, pods: Sequence[Pod], rvs: Sequence[str], pods_rv: str, outcome: TurnOutcome
+    owner: Claimer,
+    claim: Claim,
+    pods: Sequence[Pod],
+    rvs: Sequence[str],
+    pods_rv: str,
+    outcome: TurnOutcome,
+    reads_max: int = READS_MAX,
 ) -> Steps[OpenWrites]:
     """The writes that are still open. ``pods`` and their ``rvs``: those of the claim, from a cache that equals
-    ``pods_rv``.
+    ``pods_rv``. ``reads_max``: for more pods than these a list is read.
     """
     if claim.expectations is None:
         return NONE
     known = _Known(claim.expectations, claim, pods, rvs, pods_rv, outcome)
     known.leave_out_strange(owner)
     known.compare_with_cache()
-    yield from known.look(owner)
+    yield from known.look(owner, reads_max)
     return known.told()
 
 
@@ -144,7 +152,7 @@ class _Known:
                 del self._deletes[uid]
                 self._drop(each.field)
 
-    def look(self, owner: Claimer) -> Steps[None]:
+    def look(self, owner: Claimer, reads_max: int) -> Steps[None]:
         """End what D has passed for: no request of it is under way any more."""
         names = {name for name, opened in self._creates.items() if opened.over}
         names |= {name for name, over in self._reserved.items() if over and name not in self._creates}
@@ -152,7 +160,7 @@ class _Known:
         wanted = sorted(names.union(_pod_name(each.target) for each in deletes))
         if not wanted:
             return
-        found = yield from _live_pods(owner, wanted, self._outcome)
+        found = yield from _live_pods(owner, wanted, reads_max, self._outcome)
         for name in sorted(names & found.keys()):
             self._end_create(name, found[name])
         for each in deletes:
@@ -215,17 +223,19 @@ class _Known:
         self._outcome.changes.append(Change.drop(field))
 
 
-def _live_pods(owner: Claimer, names: Sequence[str], outcome: TurnOutcome) -> Steps[dict[str, LivePod | None]]:
+def _live_pods(
+    owner: Claimer, names: Sequence[str], reads_max: int, outcome: TurnOutcome
+) -> Steps[dict[str, LivePod | None]]:
     """For each name that could be read, its pod; None if there is none.
 
     Of many names nearly all are borne by pods that the owner selects: those are listed first. A namespace may have far
     more pods, and is listed only for many names that these do not bear.
     """
     found: dict[str, LivePod | None] = {}
-    if len(names) > READS_MAX and owner.selector is not None and not owner.selector.error:
+    if len(names) > reads_max and owner.selector is not None and not owner.selector.error:
         found |= yield from _listed(owner, names, owner.selector)
     rest = [name for name in names if name not in found]
-    if len(rest) > READS_MAX:
+    if len(rest) > reads_max:
         return {**dict.fromkeys(rest), **found, **(yield from _listed(owner, rest))}
     if not rest:
         return found

@@ -41,11 +41,14 @@ class View(NamedTuple):
 
 
 class TurnContext(NamedTuple):
-    """What the turns of one kind share in a process. ``view_age_max_ms``: no deletes on an older view."""
+    """What the turns of one kind share in a process. ``view_age_max_ms``: no deletes on an older view. ``reads_max``:
+    the most pods that are read one by one.
+    """
 
     view_age_max_ms: int
     wall_ms: Callable[[], int]
     status: StatusWriter
+    reads_max: int = expectations.READS_MAX
 
 
 def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, outcome: TurnOutcome) -> Turn:
@@ -77,7 +80,7 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
     history = revisions.NONE
     if controller.history:
         history = yield from revisions.construct(owner, pods, controller, claim, outcome)
-    writes = yield from expectations.resolve(owner, claim, pods, rvs, view.pods_rv, outcome)
+    writes = yield from expectations.resolve(owner, claim, pods, rvs, view.pods_rv, outcome, ctx.reads_max)
     snapshot = yield from _snapshot(owner, pods, claim, view, history, writes, controller, ctx, outcome)
     plan, versions = yield from _decide(snapshot, pods, rvs, claim, view, controller, ctx, outcome)
     told = (yield from ctx.status.write_overdue(owner, plan, claim, controller, outcome)) if plan.create else None

@@ -50,6 +50,29 @@ def running_three(rig: Rig) -> tuple[str, list[str]]:
     return uid, names
 
 
+@pytest.mark.parametrize(
+    ("settings", "reads", "lists"),
+    [
+        pytest.param({"kube_api_qps": 0.0}, 32, 0, id="nothing limits requests: each is read"),
+        pytest.param({}, 0, 1, id="a limit: they are listed"),
+        pytest.param({"kube_api_qps": 0.0, "fleet_api_qps": 50.0}, 0, 1, id="a budget of the fleet: the same"),
+    ],
+)
+def test_many_creates_that_took_effect(settings: dict[str, float], reads: int, lists: int) -> None:
+    """A wave of 32. D later their names are looked up: a list costs what the whole namespace has."""
+    rig = Rig(**settings)
+    uid = rig.owner(63)
+    rig.api.refuse = lambda write: None if len(rig.api.writes) < 63 else (rig.world.handle(write), UNANSWERED)[1]
+    rig.turns()
+    heal(rig)
+    rig.later(1_000)
+    rig.rest()
+    rig.later(rig.settings.drain_ms + 1)
+    before = len(rig.api.reads)
+    rig.rest()
+    assert (len(rig.api.reads) - before, rig.api.lists, len(rig.pods(uid)), rig.record()) == (reads, lists, 63, [])
+
+
 def test_a_create_that_took_effect() -> None:
     """Sent again: AlreadyExists, ours, done. Its name stays reserved until D and a look that shows who bears it."""
     rig = Rig()

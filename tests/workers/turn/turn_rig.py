@@ -92,6 +92,12 @@ class RigApi:
     def reserve(self, count: int) -> Grant:
         return self.grants.pop(0) if self.grants else Grant(count, 0)
 
+    def promise(self, count: int, wait_s: float) -> None:
+        """No share is too small: a turn has what its own limit grants."""
+
+    def redeem(self, count: int) -> None:
+        pass
+
     def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:
         self.told += [(owner.name, owner_rv, event) for event in events]
 
