@@ -71,11 +71,11 @@ class Monitor:
             while True:
                 told = self._monitor.next_command()
                 words = str(told["command"]).split()
-                # A claim writes all its locks in one HSET: key, "holder=.. nonce=.. since_ms=..", key, ...
+                # A claim writes all its locks in one HSET: key, "holder=.. nonce=.. since_ms=.. why=...", key, ...
                 if len(words) < 6 or words[0].upper() != "HSET" or words[1] not in self._locks:
                     continue
                 queue = self._locks[words[1]]
-                for at in range(2, len(words) - 3, 4):
+                for at in range(2, len(words) - 3):
                     lock = _LOCK.match(" ".join(words[at + 1 : at + 4]))
                     if lock:
                         self.claims.append((float(told["time"]), f"{queue}:{words[at]}", lock[2], lock[1]))
