@@ -43,7 +43,7 @@ class ReadApi:
         self._on_forbidden, self._observer = on_forbidden, observer
         self._owns_io = io is None
         self.io = io or IoLoop()
-        self._listing = asyncio.Lock()
+        self._listing, self._reading = asyncio.Lock(), asyncio.Semaphore(settings.writes_in_flight)
         try:
             self._client = self.io.run(self._open())
         except BaseException:
@@ -65,11 +65,15 @@ class ReadApi:
         return limiter(self._settings.kube_api_qps or None, self._settings.kube_api_burst)
 
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
-        """Live, at the same time."""
+        """Live, at the same time: as many as writes may be, since each has a connection."""
+        kind = cluster_resource(WATCHED[resource])
+
+        async def one(name: str) -> Answer:
+            async with self._reading:
+                return await self._client.get(kind, namespace, name)
 
         async def all_of_them() -> list[Answer]:
-            kind = cluster_resource(WATCHED[resource])
-            return list(await asyncio.gather(*(self._client.get(kind, namespace, name) for name in names)))
+            return list(await asyncio.gather(*map(one, names)))
 
         return self.io.submit(all_of_them())
 

@@ -237,6 +237,25 @@ def test_read(server: Server, api: KubeApi) -> None:
     assert wire.replicaset_from_json(live.body)[1] == owner
 
 
+def test_many_reads_have_as_many_connections_as_writes(
+    server: Server, api: KubeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = api._settings.writes_in_flight
+    get, under_way, counts = api._client.get, [], []
+
+    async def counted(resource: Resource, namespace: str, name: str) -> Answer:
+        under_way.append(name)
+        counts.append(len(under_way))
+        try:
+            return await get(resource, namespace, name)
+        finally:
+            under_way.remove(name)
+
+    monkeypatch.setattr(api._client, "get", counted)
+    answers = api.read("pods", "default", tuple(f"absent-{number}" for number in range(3 * most))).result(30)
+    assert (len(answers), {answer.code for answer in answers}, max(counts)) == (3 * most, {404}, most)
+
+
 def test_list_live(server: Server, api: KubeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """One namespace, all pages of one moment, with the resourceVersion of the list."""
     _, owner = server.owner()
