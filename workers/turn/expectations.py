@@ -27,10 +27,10 @@ from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.model import Pod
-from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.plan import NOTHING_UNANSWERED, Unanswered
 from oarlock.workers.turn.acting import pod_of
+from oarlock.workers.turn.looking import list_pods
 from oarlock.workers.turn.steps import ListLive, Read, Steps
 from oarlock.workers.turn.turn_outcome import PASSED_MAX, TurnOutcome
 
@@ -232,11 +232,12 @@ def _live_pods(
     more pods, and is listed only for many names that these do not bear.
     """
     found: dict[str, LivePod | None] = {}
-    if len(names) > reads_max and owner.selector is not None and not owner.selector.error:
-        found |= yield from _listed(owner, names, owner.selector)
+    live, whole = list_pods(owner), ListLive("pods", owner.namespace)
+    if len(names) > reads_max and live != whole:
+        found |= yield from _listed(live, names)
     rest = [name for name in names if name not in found]
     if len(rest) > reads_max:
-        return {**dict.fromkeys(rest), **found, **(yield from _listed(owner, rest))}
+        return {**dict.fromkeys(rest), **found, **(yield from _listed(whole, rest))}
     if not rest:
         return found
     answers: list[Answer] = yield Read("pods", owner.namespace, tuple(rest))
@@ -251,12 +252,10 @@ def _live_pods(
     return found
 
 
-def _listed(
-    owner: Claimer, names: Sequence[str], selector: LabelSelector | None = None
-) -> Steps[dict[str, LivePod | None]]:
+def _listed(live: ListLive, names: Sequence[str]) -> Steps[dict[str, LivePod | None]]:
     """By name, the pods of these names that a list has."""
     wanted = set(names)
-    listed = yield ListLive("pods", owner.namespace, selector)
+    listed = yield live
     pods = map(wire.pod_from_json, listed.items)
     return {pod.name: LivePod(rv, pod) for rv, pod in pods if pod.name in wanted}
 

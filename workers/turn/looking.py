@@ -39,10 +39,20 @@ def still_blocked(namespace: str, blocked: Mapping[str, str], outcome: TurnOutco
     return frozenset(target.partition("/")[2] for target, uid in wanted.values() if uid in present)
 
 
+def list_pods(owner: Claimer) -> ListLive:
+    """A list of the pods that the owner selects: its namespace may have very many others. Of all, where no server would
+    take its selector.
+    """
+    selector = owner.selector
+    return ListLive("pods", owner.namespace, None if selector is None or selector.error else selector)
+
+
 def on_live_list(snapshot: Any, outcome: TurnOutcome) -> Steps[tuple[Any, Versions]]:
-    """The snapshot with the pods of a consistent list, and their resourceVersions."""
+    """The snapshot with the pods of a consistent list, and their resourceVersions. Pods that the owner selects no more
+    are not among them: they do not count, and a later turn lets them go.
+    """
     owner = snapshot.owner
-    listed: Listed = yield ListLive("pods", owner.namespace)
+    listed: Listed = yield list_pods(owner)
     # The cache may be behind the list: what the list showed must not be forgotten.
     outcome.cache_must_pass("pods", listed.rv)
     pods: list[Pod] = []

@@ -26,10 +26,10 @@ def test_creates_with_a_lost_record() -> None:
     plays(
         claimed(counted(3, 2), pods("R"), unsettled=True),
         """
-        list pods         -> 50 RR
-        reserve 1         -> all
-        announce create 2 -> recorded
-        send create 2     -> 201@51
+        list selected pods -> 50 RR
+        reserve 1          -> all
+        announce create 2  -> recorded
+        send create 2      -> 201@51
         ok: need pods 50; settled; drop create 2; need pods 51
         """,
     )
@@ -40,23 +40,24 @@ def test_nothing_is_missing_in_the_list() -> None:
     plays(
         claimed(counted(2, 2), pods("R"), unsettled=True),
         """
-        list pods -> 50 RR
+        list selected pods -> 50 RR
         ok: need pods 50; settled
         """,
     )
 
 
 def test_deletes_with_a_lost_record() -> None:
-    """The victim is named by the version in the list, and pods of others and what ended do not count."""
+    """The victim is named by the version in the list, and pods of others and what ended do not count. One that is
+    selected no more is not in the list; a later turn lets it go.
+    """
     plays(
         claimed(counted(1, 2), pods("RR"), unsettled=True),
         """
-        list pods            -> 50 RxRFtm
-        send release 5       -> 200@51
+        list selected pods   -> 50 RxRFt
         reserve 1            -> all
         announce delete 0@40 -> recorded
         send delete 0@40     -> 200@52
-        ok: need pods 50; settled; need pods 51; answered 0@40
+        ok: need pods 50; settled; answered 0@40
         """,
     )
 
@@ -66,7 +67,7 @@ def test_adoptions_with_a_lost_record() -> None:
     plays(
         claimed(counted(1, 0), pods("o"), unsettled=True),
         """
-        list pods            -> 50 o
+        list selected pods   -> 50 o
         read replicasets web -> alive
         send adopt 0         -> 404
         reserve 1            -> all
@@ -131,7 +132,7 @@ def test_deletes_on_an_old_view() -> None:
     plays(
         claimed(counted(1, 2), pods("RR")),
         """
-        list pods            -> 50 nR
+        list selected pods   -> 50 nR
         reserve 1            -> all
         announce delete 0@40 -> recorded
         send delete 0@40     -> 200@51
@@ -146,7 +147,7 @@ def test_deletes_on_an_old_view_that_are_none() -> None:
     plays(
         claimed(counted(1, 1), pods("RR")),
         """
-        list pods -> 50 R
+        list selected pods -> 50 R
         ok: need pods 50; settled
         """,
         view_age_ms=OLD_MS,
@@ -187,11 +188,11 @@ def test_related_pods_weigh_in() -> None:
     plays(
         claimed(owner, spread()),
         """
-        look replicasets owner=dep -> $
+        look replicasets owner=dep                 -> $
         look pods owner=old orphan=default/app=web -> $
-        reserve 1                  -> all
-        announce delete 1@7        -> recorded
-        send delete 1@7            -> 200@20
+        reserve 1                                  -> all
+        announce delete 1@7                        -> recorded
+        send delete 1@7                            -> 200@20
         ok: answered 1@7
         """,
         answers=[cached(owner, SIBLING), cached(with_fields(OF_SIBLING, node_name="n2"))],
@@ -239,12 +240,12 @@ def test_relatives_are_looked_up_once_and_the_list_is_ranked() -> None:
     plays(
         claimed(owner, spread()),
         """
-        look replicasets owner=dep -> $
+        look replicasets owner=dep                 -> $
         look pods owner=old orphan=default/app=web -> $
-        list pods                  -> 50 Rn
-        reserve 1                  -> all
-        announce delete 1@40       -> recorded
-        send delete 1@40           -> 200@51
+        list selected pods                         -> 50 Rn
+        reserve 1                                  -> all
+        announce delete 1@40                       -> recorded
+        send delete 1@40                           -> 200@51
         ok: need pods 50; settled; answered 1@40
         """,
         answers=[cached(owner, SIBLING), cached(OF_SIBLING)],
