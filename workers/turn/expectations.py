@@ -48,7 +48,7 @@ REST_MOST_MS = 60_000
 READS_MAX = 20
 """For more names than these, one list is read instead."""
 READS_UNLIMITED = 500
-"""The same where nothing limits requests: a read costs what it costs, a list what the whole namespace has."""
+"""The same where nothing limits requests: a read costs as much in any namespace, a list as much as all in it."""
 
 
 class OpenWrites(NamedTuple):
@@ -72,7 +72,7 @@ def resolve(
     rvs: Sequence[str],
     pods_rv: str,
     outcome: TurnOutcome,
-    reads_max: int = READS_MAX,
+    reads_max: int,
 ) -> Steps[OpenWrites]:
     """The writes that are still open. ``pods`` and their ``rvs``: those of the claim, from a cache that equals
     ``pods_rv``. ``reads_max``: for more pods than these a list is read.

@@ -295,22 +295,26 @@ def test_what_a_look_has_freed_is_used_in_the_same_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("borne", "looks"),
+    ("selected", "looks", "borne"),
     [
-        pytest.param(31, [], id="all are borne by pods that the owner selects"),
-        pytest.param(29, ["read pods 30 29 -> 404 404"], id="a few are not: each is read"),
-        pytest.param(10, ["list pods -> 50"], id="many are not: the whole namespace is listed"),
+        pytest.param(31, [], 31, id="all are borne by pods that the owner selects"),
+        pytest.param(29, ["read pods 30 29 -> 404 404"], 29, id="a few are not: each is read"),
+        pytest.param(29, ["read pods 30 29 -> 404 orphan@40"], 30, id="one is borne by a pod that it does not select"),
+        pytest.param(10, ["list pods -> 50"], 10, id="many are not: the whole namespace is listed"),
+        pytest.param(10, [f"list pods -> 50 {'R' * 30}"], 30, id="and most are borne by pods that it does not select"),
     ],
 )
-def test_many_names_are_looked_up_in_a_list(borne: int, looks: list[str]) -> None:
-    """Of the owner's pods, first: its namespace may have very many others."""
+def test_many_names_are_looked_up_in_a_list(selected: int, looks: list[str], borne: int) -> None:
+    """Of the owner's pods, first: its namespace may have very many others. That its pods do not bear a name proves
+    nothing.
+    """
     slots, seen = range(10, 31), f"need pods {LIST_POD_RV}"
     ended = [
         "; ".join([f"drop create {slot}", f"drop reserved {slot}", *([seen] if int(slot) < borne else [])])
         for slot in slots_by_name(slots)
     ]
     owner = with_fields(wants(31), status=ReplicaSetStatus(31, 31, 31, 31, None, 1))
-    transcript = [f"list selected pods -> 50 {'R' * borne}", *looks]
+    transcript = [f"list selected pods -> 50 {'R' * selected}", *looks]
     transcript.append(f"ok{' in 1000 ms' if borne > 10 else ''}: {'; '.join(ended)}")
     plays(claimed(owner, pods("R" * 31), *[f"reserved {slot}, over" for slot in slots]), "\n".join(transcript))
 
