@@ -29,6 +29,12 @@ class Unanswered(msgspec.Struct, frozen=True):
     nodes: Mapping[str, str] = {}
     leaving: frozenset[str] = frozenset()
 
+    def with_created(self, plan: "Plan") -> "Unanswered":
+        """Those, and the creates of a plan that was carried out: the cache need not show them yet."""
+        names = frozenset(plan.create)
+        creates, quiet, nodes = self.creates | names, self.quiet | names, {**self.nodes, **plan.nodes}
+        return msgspec.structs.replace(self, creates=creates, quiet=quiet, nodes=nodes)
+
 
 NOTHING_UNANSWERED = Unanswered()
 

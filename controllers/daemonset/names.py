@@ -99,9 +99,12 @@ def choose(
     """
     found: dict[str, str] = {}
     again: list[str] = []
+    refused = 0
     for node in nodes:
-        if not taken.reserved and not taken.passed and len(found) >= count:
-            break
+        if len(found) - refused >= count and node not in taken.reserved:
+            if not taken.reserved:
+                break
+            continue  # a reserved name of a later node comes before these, another one would come after them
         present = podmap.get(node, ())
         if len(present) >= limit:
             continue
@@ -109,6 +112,7 @@ def choose(
         if not name or name in taken.waiting:
             continue
         found[name] = node
+        refused += name in taken.passed
         if name in taken.reserved.get(node, ()):
             again.append(name)
     if again or taken.passed:

@@ -4,6 +4,9 @@ burst.
 Upstream: `pkg/controller/replicaset/replica_set.go` (slowStartBatch).
 """
 
+LARGEST = 256
+"""The largest batch of a sync of upstream's, which creates 500 pods at most."""
+
 
 class SlowStart:
     """How many to send next. A batch is sent whole; after one with a failure nothing more is sent.
@@ -13,7 +16,7 @@ class SlowStart:
 
     __slots__ = ("_size", "failures", "successes", "total")
 
-    def __init__(self, total: int, first: int = 1) -> None:
+    def __init__(self, total: int = 0, first: int = 1) -> None:
         self.total = total
         self.successes = 0
         self.failures = 0
@@ -29,6 +32,10 @@ class SlowStart:
         """Size of the next batch; 0 when all are sent or one has failed."""
         return 0 if self.failures else min(self._size, self.skipped)
 
+    def add(self, count: int) -> None:
+        """So many more are to be sent."""
+        self.total += count
+
     def answered(self, failures: int) -> None:
         """The batch has been sent and answered, with that many failures. Raises ValueError for an impossible
         number of failures."""
@@ -37,4 +44,4 @@ class SlowStart:
             raise ValueError(f"{failures} failures in a batch of {size}")
         self.successes += size - failures
         self.failures += failures
-        self._size = 2 * size
+        self._size = min(2 * size, LARGEST)

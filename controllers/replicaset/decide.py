@@ -107,7 +107,7 @@ def _is_owned(owner: ReplicaSet, pod: Pod) -> bool:
 def _standard_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[str, ...]:
     """Names to create until as many pods as wanted are active. Refused names are not chosen."""
     passed = snapshot.unanswered.passed
-    return tuple(_names(snapshot, len(claimed), {pod.name for pod in claimed}, passed)[:burst])
+    return tuple(_names(snapshot, len(claimed), {pod.name for pod in claimed}, passed, burst))
 
 
 def _strict_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[tuple[str, ...], tuple[Pod, ...]]:
@@ -120,12 +120,13 @@ def _strict_refill(snapshot: Snapshot, claimed: list[Pod], burst: int) -> tuple[
     owned = [pod for pod in snapshot.pods if _is_owned(snapshot.owner, pod)]
     finished = [pod for pod in owned if is_finished(pod) and not pod.deleting_ms and pod.uid not in unanswered.quiet]
     existing = {pod.uid: pod.name for pod in chain(owned, claimed)}
-    names = _names(snapshot, len(existing), set(existing.values()), frozenset())[:burst]
+    names = _names(snapshot, len(existing), set(existing.values()), frozenset(), burst)
     return tuple(sorted(names, key=unanswered.passed.__contains__)), tuple(finished[:burst])
 
 
-def _names(snapshot: Snapshot, occupied: int, counted: set[str], passed: frozenset[str]) -> list[str]:
-    """Names to create: first those whose create may or may not have landed, then free ones, lowest first.
+def _names(snapshot: Snapshot, occupied: int, counted: set[str], passed: frozenset[str], burst: int) -> list[str]:
+    """At most `burst` names to create: first those whose create may or may not have landed, then free ones, lowest
+    first.
 
     `occupied`: places taken by pods; `counted`: their names. A create without an answer takes a place, even if an
     ending or a foreign pod has its name: that pod may go, and then the create may land. With more creates than places
@@ -143,7 +144,7 @@ def _names(snapshot: Snapshot, occupied: int, counted: set[str], passed: frozens
         again = [
             name for name in slots.ordered(maybe_new - borne - unanswered.quiet) if slots.index_of(name) is not None
         ]
-    return again + list(islice(slots.free(borne | unanswered.creates | passed), room))
+    return [*again, *islice(slots.free(borne | unanswered.creates | passed), min(room, burst))][:burst]
 
 
 def _surplus(

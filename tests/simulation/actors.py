@@ -7,6 +7,7 @@ it can be stopped, killed or overtaken between any two of its steps.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idl
 from oarlock.broker.values.errors import ClaimLost, EpochOver
 from oarlock.broker.values.events import Event, without_ending
 from oarlock.broker.values.objects import Delta
-from oarlock.broker.values.turns import Finish, Verdict
+from oarlock.broker.values.turns import Entry, Finish, Verdict
 from oarlock.cluster.answer import NO_ANSWER, PAST_DEADLINE, Answer
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.flavour import Flavour
@@ -26,7 +27,7 @@ from oarlock.controllers.objects.model import ReplicaSet, controller_of
 from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.ownership.owner_table import OwnerTable
 from oarlock.controllers.pods.events import Event as OwnerEvent
-from oarlock.controllers.registry import WATCHED
+from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.running_turn import RunningTurn
@@ -54,8 +55,10 @@ def give_way() -> None:
 class SteppedBroker:
     """The worker's broker: each call is two points, before it and after it; accepted steps are told to the checker."""
 
-    def __init__(self, broker: Any, checker: Any) -> None:
-        self._broker, self._checker = broker, checker
+    def __init__(self, broker: Any, checker: Any, count: Callable[[str], None]) -> None:
+        self._broker, self._checker, self._count = broker, checker, count
+        self._creates = Counter[tuple[str, str]]()
+        """Announced, by nonce and key of the claim."""
 
     def register(self, *args: Any) -> bool:
         registered: bool = self._broker.register(*args)
@@ -94,8 +97,17 @@ class SteppedBroker:
         self._checker.accepted(f"{claim.queue}:{claim.key}", claim.nonce, "announce")
         if not borne:
             self._checker.announced(claim, args[1])
+            self._count_creates(claim, args[1])
         give_way()
         return borne
+
+    def _count_creates(self, claim: Claim, entries: Sequence[Entry]) -> None:
+        """How often a turn creates more pods than one decision may ask for."""
+        before = self._creates[claim.nonce, claim.key]
+        self._creates[claim.nonce, claim.key] = asked = before + sum(each.verb == "create" for each in entries)
+        controller = CONTROLLERS.get(claim.queue)
+        if controller is not None and before <= controller.flavour.burst < asked:
+            self._count("turns that went on")
 
     def add(self, *args: Any, **kwargs: Any) -> int:
         give_way()
@@ -242,7 +254,7 @@ class Worker:
         self._keys_max = keys_max
         self._api = api or SimApi(world, clock, settings, name)
         self._world, self._clock, self._settings = world, clock, settings
-        self.engine = Engine(SteppedBroker(broker, checker), self._api, settings, clock, queues)
+        self.engine = Engine(SteppedBroker(broker, checker, world.count), self._api, settings, clock, queues)
         self.registered = self.engine.register(name, "supervisor")
         self._life = greenlet(self._live)
 

@@ -92,8 +92,16 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "rolls": False,
     },
     "two fleets": {"weights": replace(ROUGH, habits=CHANGES, nodes=2), "second": True},
+    "few at once": {"weights": replace(ROUGH, habits=NODES, nodes=5, user=4), "nodes": 6, "burst": 1},
+    "few at once, surging": {
+        "weights": replace(ROUGH, habits=SURGES, nodes=2, kubelet=50, kill=4, supervise=14),
+        "nodes": 6,
+        "burst": 1,
+    },
 }
-"""By what they are about; ``second`` puts another fleet beside the first."""
+"""By what they are about; ``second`` puts another fleet beside the first. With a small ``burst`` turns go on beyond
+what one decision may ask for.
+"""
 
 OPPORTUNITIES: dict[str, tuple[str, ...]] = {
     "usual": ("precondition refused", "status conflicts"),
@@ -116,5 +124,7 @@ OPPORTUNITIES: dict[str, tuple[str, ...]] = {
     "anything is refused, surging": ("creates refused", "deletes refused", "looks after D"),
     "no assumptions": ("redis losses", "late commits"),
     "two fleets": ("already exists",),
+    "few at once": ("turns that went on", "killed with a write under way"),
+    "few at once, surging": ("turns that went on", "killed with a write under way", "available pods deleted"),
 }
 """What each is for, and has to bring about."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oarlock.broker.memory.state import FRONT
+from tests.bursts import bursts_of
 from tests.simulation import daemon_scenarios, rollout_scenarios, scenarios, whole_scenarios
 from tests.simulation.checker import Violation
 from tests.simulation.daemon_simulation import DaemonSimulation, with_second_fleet
@@ -36,17 +37,19 @@ class Family:
 
     def begun(self, rig: Any, scenario: str, seed: int) -> Any:
         """A run that is about to begin. The same seed gives the same run."""
-        options = {"front": FRONT, **self.scenarios[scenario]}
+        options = {"front": FRONT, "burst": 0, **self.scenarios[scenario]}
         rig.reset(front=options.pop("front"))
+        del options["burst"]
         return self.new(seed, rig.broker, rig.clock, **options)
 
     def run(self, rig: Any, scenario: str, seed: int) -> Mapping[str, int]:
         """Run one seed to its end; how often what happened, and the ms of its clock. Raises Violation."""
-        simulation = self.begun(rig, scenario, seed)
-        try:
-            simulation.run(self.steps)
-        except Violation as violation:
-            raise Violation(f"{self.name}, scenario {scenario!r}, {self.steps} steps: {violation}") from None
+        with bursts_of(self.scenarios[scenario].get("burst", 0)):
+            simulation = self.begun(rig, scenario, seed)
+            try:
+                simulation.run(self.steps)
+            except Violation as violation:
+                raise Violation(f"{self.name}, scenario {scenario!r}, {self.steps} steps: {violation}") from None
         seen: Mapping[str, int] = simulation.world.seen
         return {**seen, CHURNED: simulation.churned_ms}
 

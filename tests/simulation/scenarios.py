@@ -16,6 +16,9 @@ WAITING = Weights(
 )
 """The server answers late, and workers claim further keys beside the turns that wait."""
 
+FEW = Weights(worker=80, user=6, kill=4, freeze=4, lose_answer=3, supervise=10, kubelet=12, wishes=(0, 2, 5, 9))
+"""With a small ``burst``: turns go on beyond what one decision may ask for."""
+
 SCENARIOS: dict[str, dict[str, Any]] = {
     "usual": {},
     "strict": {"strict": True, "weights": Weights(lose_answer=4, kill=3)},
@@ -39,6 +42,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "many owners, a small front": {"owners": 4, "front": 1, "weights": Weights(worker=20, user=8, kill=2, ingestor=2)},
     "turns wait": {"owners": 4, "weights": WAITING},
     "one owner, many workers": {"owners": 1, "workers": 5, "weights": Weights(worker=80, user=4)},
+    "few at once": {"burst": 2, "weights": FEW},
+    "few at once to strict owners": {"burst": 2, "strict": True, "weights": FEW},
 }
 
 OPPORTUNITIES: dict[str, tuple[str, ...]] = {
@@ -71,5 +76,7 @@ OPPORTUNITIES: dict[str, tuple[str, ...]] = {
         *("late commits", "killed with a write under way", "looks after D"),
     ),
     "one owner, many workers": ("already exists", "status conflicts"),
+    "few at once": ("turns that went on", "killed with a write under way", "late commits", "already exists"),
+    "few at once to strict owners": ("turns that went on", "killed with a write under way", "late commits"),
 }
 """What each scenario is for, and has to bring about."""

@@ -25,15 +25,17 @@ from oarlock.broker.memory.state import FRONT, EpochState
 from oarlock.broker.steps.loading import with_children
 from oarlock.broker.values.claims import Batch, Claim, ClaimLimits, Idle, LoadSpec, Unloaded
 from oarlock.broker.values.errors import EpochOver
+from oarlock.controllers.plan import Unanswered
 from oarlock.controllers.pods.slots import Slots
 from oarlock.controllers.replicaset import decide
 from oarlock.workers.turn import acting, expectations, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
+from tests.bursts import bursts_of
 from tests.simulation.checker import Violation
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.mutants import Mutant, distinct, take_out
 from tests.simulation.redis_rig import RedisRig
-from tests.simulation.scenarios import REFUSING, WAITING
+from tests.simulation.scenarios import FEW, REFUSING, WAITING
 from tests.simulation.simulation import Simulation, Weights
 from tests.simulation.world import World
 
@@ -264,8 +266,15 @@ MUTANTS: dict[str, Mutant] = {
         code=((acting.create_pods, "ordered[named:upto]", "ordered[named : sent + len(wave)]"),)
     ),
     "what a dead worker announced is sent all at once": Mutant(
-        code=((acting.create_pods, "SlowStart(len(ordered))", "SlowStart(len(ordered), len(again) or 1)"),),
+        code=((acting.create_pods, "pace.add(len(ordered))", "pace.__init__(len(ordered), len(again) or 1)"),),
         weights=STOPPED,
+    ),
+    "a turn that goes on does not count what it has created": Mutant(
+        code=(
+            (Unanswered.with_created, "replace(self, creates=creates,", "replace(self, passed=self.passed | names,"),
+        ),
+        weights=FEW,
+        options={"burst": 2},
     ),
     "a key that finds the front full is forgotten": Mutant(
         (("lib/queue", "    line_up(queue, key, lane_of_why(key, why), front)\n", ""),), options=CROWDED
@@ -337,6 +346,7 @@ def test_the_same_runs_pass_with_it(name: str, memory_rig: MemoryRig) -> None:
 
 
 def _run(rig: RedisRig | MemoryRig, mutant: Mutant, seed: int, mark: str = "") -> None:
-    options = {"owners": 1, "front": FRONT, **mutant.options}
+    options = {"owners": 1, "front": FRONT, "burst": 0, **mutant.options}
     rig.reset(mark, options.pop("front"))
-    Simulation(seed, rig.broker, rig.clock, weights=mutant.weights or ROUGH, **options).run(STEPS)
+    with bursts_of(options.pop("burst")):
+        Simulation(seed, rig.broker, rig.clock, weights=mutant.weights or ROUGH, **options).run(STEPS)

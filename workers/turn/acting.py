@@ -31,8 +31,11 @@ have gone through, the next one names all others. So an owner whose first create
 """
 
 
-def create_pods(owner: Claimer, plan: Plan, controller: PodController, outcome: TurnOutcome) -> Steps[None]:
-    """Create the plan's pods in waves of 1, 2, 4, ...; the first wave with a failure is the last.
+def create_pods(
+    owner: Claimer, plan: Plan, controller: PodController, pace: SlowStart, outcome: TurnOutcome
+) -> Steps[bool]:
+    """Create the plan's pods in waves of 1, 2, 4, ...; the first wave with a failure is the last. ``pace``: that of the
+    turn, which may carry out several plans. Returns whether all were created.
 
     An announcement names the waves that follow, too. The names that are never sent then are expected no longer. A
     create that was sent by an earlier turn is announced again only with its own wave, because the time in which it may
@@ -42,15 +45,16 @@ def create_pods(owner: Claimer, plan: Plan, controller: PodController, outcome: 
         bodies = controller.pod_bodies(owner, plan.revision, plan.nodes)
     except TemplateError as error:
         outcome.failed(str(error))
-        return
+        return False
     again = {name for name in plan.create if f"create pods/{name}" in outcome.open}
     ordered = sorted(plan.create, key=again.__contains__)
-    pace, fresh, sent, named = SlowStart(len(ordered)), len(ordered) - len(again), 0, 0
+    fresh, sent, named = len(ordered) - len(again), 0, 0
+    pace.add(len(ordered))
     while pace.batch:
         grant: Grant = yield Reserve(pace.batch)
         wave = ordered[sent : sent + grant.granted]
         if sent + len(wave) > named:
-            upto = max(sent + len(wave), fresh if named else min(AHEAD, fresh))
+            upto = max(sent + len(wave), fresh if pace.successes else min(AHEAD, fresh))
             if not (yield from _announce(owner, plan, ordered[named:upto], outcome)):
                 break
             named = upto
@@ -67,6 +71,7 @@ def create_pods(owner: Claimer, plan: Plan, controller: PodController, outcome: 
         pace.answered(failures)
     for name in ordered[sent:named]:
         outcome.over(f"create pods/{name}")
+    return not pace.failures and not pace.skipped
 
 
 def _announce(owner: Claimer, plan: Plan, names: Iterable[str], outcome: TurnOutcome) -> Steps[bool]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from oarlock.broker.values.claims import Claim
 from oarlock.broker.values.objects import Cached
 from oarlock.broker.values.turns import Change
 from oarlock.cluster.answer import Answer
@@ -76,6 +77,13 @@ def children(owner: Claimer) -> Steps[list[Cached]]:
     orphans = entries_to_look_under(owner.namespace, owner.selector, base_of(owner.name))
     found: list[Cached] = yield Look("pods", entries=(owner_entry(owner.uid), *orphans))
     return found
+
+
+def is_as_claimed(claim: Claim, controller: Controller) -> Steps[bool]:
+    """Whether the cached owner is still the one of the claim. Raises EpochOver."""
+    assert claim.owner is not None
+    found: list[Cached] = yield Look(controller.resource, ids=(claim.key,))
+    return [each.blob for each in found] == [claim.owner.blob]
 
 
 def with_related(snapshot: Snapshot, controller: Controller) -> Steps[Snapshot]:

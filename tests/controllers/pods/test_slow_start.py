@@ -25,6 +25,7 @@ def run(total, accepted):
         pytest.param(10, 0, [1], 0, id="11.2.25 none of ten: 1 call"),
         pytest.param(100, 10, [1, 2, 4, 8], 10, id="11.2.3 ten of a hundred: 15 calls"),
         pytest.param(500, 500, [1, 2, 4, 8, 16, 32, 64, 128, 245], 500, id="a full burst: 9 batches"),
+        pytest.param(1000, 1000, [1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 233], 1000, id="no batch is larger than 256"),
         pytest.param(0, 0, [], 0, id="nothing to send"),
     ],
 )
@@ -35,6 +36,24 @@ def test_batches(total, accepted, sizes, successes):
     assert start.successes == successes
     assert start.failures == sum(sizes) - successes
     assert start.skipped == total - sum(sizes)
+
+
+def test_more_to_send():
+    """What is added goes on with the pace that was reached, unless a batch has failed."""
+    start = SlowStart()
+    assert start.batch == 0
+    start.add(3)
+    sizes = []
+    while size := start.batch:
+        sizes.append(size)
+        start.answered(0)
+    start.add(9)
+    while size := start.batch:
+        sizes.append(size)
+        start.answered(1)
+    assert (sizes, start.successes, start.failures, start.skipped) == ([1, 2, 4], 6, 1, 5)
+    start.add(10)
+    assert (start.batch, start.skipped) == (0, 15)
 
 
 @given(st.integers(0, 2000), st.integers(0, 2000))

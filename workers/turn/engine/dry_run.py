@@ -59,6 +59,7 @@ class DryRunEngine(TurnEngine):
     """One worker's, as every TurnEngine."""
 
     count_dropped = True  # no answer ever tells, and upstream writes the count where it is kept
+    go_on_ms = 0  # one decision a turn is recorded, and no create ever shows in the cache
 
     def __init__(
         self,

@@ -62,7 +62,7 @@ from oarlock.workers.turn.steps import (
     TurnRefused,
     Wake,
 )
-from oarlock.workers.turn.turn import TurnContext, View, turn
+from oarlock.workers.turn.turn import GO_ON_MS, TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 log = logging.getLogger("oarlock.worker")
@@ -89,6 +89,8 @@ class TurnEngine(ABC):
 
     count_dropped: ClassVar[bool] = False
     """Whether it is taken for known that the API server drops status.terminatingReplicas."""
+    go_on_ms: ClassVar[int] = GO_ON_MS
+    """How long a turn decides on more pods than one decision may ask for."""
 
     def __init__(
         self,
@@ -128,7 +130,8 @@ class TurnEngine(ABC):
         reports = controller.flavour.reports_terminating(settings.terminating_replicas)
         status = StatusWriter(reports, wall_ms, kept=KeptCount(self.count_dropped))
         limited = settings.kube_api_qps or settings.budget is not None
-        return TurnContext(settings.view_age_max_ms, wall_ms, status, READS_MAX if limited else READS_UNLIMITED)
+        reads_max = READS_MAX if limited else READS_UNLIMITED
+        return TurnContext(settings.view_age_max_ms, wall_ms, status, reads_max, self.go_on_ms)
 
     def _rollout(self, controller: RolloutController) -> RolloutContext:
         reports = controller.flavour.reports_terminating(self._settings.terminating_replicas)
