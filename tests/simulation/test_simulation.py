@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from oarlock.workers.turn.engine import turn_engine
+from oarlock.workers.turn import expectations
 from tests.simulation.families import REPLICAS
 from tests.simulation.memory_rig import MemoryRig
 from tests.simulation.redis_rig import RedisRig
@@ -53,7 +53,7 @@ def test_opportunities() -> None:
 
 def test_what_is_looked_for_in_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a namespace with many names to look for, of which only a few are read one by one."""
-    monkeypatch.setattr(turn_engine, "READS_MAX", 1)
+    monkeypatch.setattr(expectations, "READS_MAX", 1)
     seen = sum((REPLICAS.campaign(MemoryRig(), each, range(101, 121)) for each in REPLICAS.scenarios), Counter[str]())
     wanted = ("looks after D", "live lists of selected pods", "live lists")
     assert not [each for each in wanted if not seen[each]], seen

@@ -46,9 +46,10 @@ REST_MS = 2_500
 REST_MOST_MS = 60_000
 """A longer one is of a clock that has jumped back since."""
 READS_MAX = 20
-"""For more names than these, one list is read instead."""
-READS_UNLIMITED = 500
-"""The same where nothing limits requests: a read costs as much in any namespace, a list as much as all in it."""
+"""For more names than these, one list is read instead, where requests are limited."""
+READS_A_TURN = 500
+"""Where nothing limits them, so many names are read, and the others by the next turns. A read costs as much in any
+namespace, a list as much as all in it."""
 
 
 class OpenWrites(NamedTuple):
@@ -72,17 +73,17 @@ def resolve(
     rvs: Sequence[str],
     pods_rv: str,
     outcome: TurnOutcome,
-    reads_max: int,
+    limited: bool,
 ) -> Steps[OpenWrites]:
     """The writes that are still open. ``pods`` and their ``rvs``: those of the claim, from a cache that equals
-    ``pods_rv``. ``reads_max``: for more pods than these a list is read.
+    ``pods_rv``. ``limited``: whether anything limits requests.
     """
     if claim.expectations is None:
         return NONE
     known = _Known(claim.expectations, claim, pods, rvs, pods_rv, outcome)
     known.leave_out_strange(owner)
     known.compare_with_cache()
-    yield from known.look(owner, reads_max)
+    yield from known.look(owner, limited)
     return known.told()
 
 
@@ -152,7 +153,7 @@ class _Known:
                 del self._deletes[uid]
                 self._drop(each.field)
 
-    def look(self, owner: Claimer, reads_max: int) -> Steps[None]:
+    def look(self, owner: Claimer, limited: bool) -> Steps[None]:
         """End what D has passed for: no request of it is under way any more."""
         names = {name for name, opened in self._creates.items() if opened.over}
         names |= {name for name, over in self._reserved.items() if over and name not in self._creates}
@@ -160,7 +161,10 @@ class _Known:
         wanted = sorted(names.union(_pod_name(each.target) for each in deletes))
         if not wanted:
             return
-        found = yield from _live_pods(owner, wanted, reads_max, self._outcome)
+        if not limited and len(wanted) > READS_A_TURN:
+            wanted = wanted[:READS_A_TURN]
+            self._outcome.again_in(0)
+        found = yield from _live_pods(owner, wanted, limited, self._outcome)
         for name in sorted(names & found.keys()):
             self._end_create(name, found[name])
         for each in deletes:
@@ -224,19 +228,19 @@ class _Known:
 
 
 def _live_pods(
-    owner: Claimer, names: Sequence[str], reads_max: int, outcome: TurnOutcome
+    owner: Claimer, names: Sequence[str], limited: bool, outcome: TurnOutcome
 ) -> Steps[dict[str, LivePod | None]]:
     """For each name that could be read, its pod; None if there is none.
 
-    Of many names nearly all are borne by pods that the owner selects: those are listed first. A namespace may have far
-    more pods, and is listed only for many names that these do not bear.
+    Under a limit a list stands for many reads. Nearly all of the names are borne by pods that the owner selects: these
+    are listed first. A namespace may have far more pods, and is listed only for many names that these do not bear.
     """
     found: dict[str, LivePod | None] = {}
     live, whole = list_pods(owner), ListLive("pods", owner.namespace)
-    if len(names) > reads_max and live != whole:
+    if limited and len(names) > READS_MAX and live != whole:
         found |= yield from _listed(live, names)
     rest = [name for name in names if name not in found]
-    if len(rest) > reads_max:
+    if limited and len(rest) > READS_MAX:
         return {**dict.fromkeys(rest), **found, **(yield from _listed(whole, rest))}
     if not rest:
         return found

@@ -48,15 +48,15 @@ class View(NamedTuple):
 
 
 class TurnContext(NamedTuple):
-    """What the turns of one kind share in a process. ``view_age_max_ms``: no deletes on an older view. ``reads_max``:
-    the most pods that are read one by one. ``go_on_ms``: how long a turn decides on more pods than one decision may
+    """What the turns of one kind share in a process. ``view_age_max_ms``: no deletes on an older view. ``limited``:
+    whether anything limits requests. ``go_on_ms``: how long a turn decides on more pods than one decision may
     ask for; 0: it does not.
     """
 
     view_age_max_ms: int
     wall_ms: Callable[[], int]
     status: StatusWriter
-    reads_max: int = expectations.READS_MAX
+    limited: bool = True
     go_on_ms: int = 0
 
 
@@ -89,7 +89,7 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
     history = revisions.NONE
     if controller.history:
         history = yield from revisions.construct(owner, pods, controller, claim, outcome)
-    writes = yield from expectations.resolve(owner, claim, pods, rvs, view.pods_rv, outcome, ctx.reads_max)
+    writes = yield from expectations.resolve(owner, claim, pods, rvs, view.pods_rv, outcome, ctx.limited)
     snapshot = yield from _snapshot(owner, pods, claim, view, history, writes, controller, ctx, outcome)
     snapshot, plan, versions = yield from _decide(snapshot, pods, rvs, claim, view, controller, ctx, outcome)
     outcome.events += plan.events

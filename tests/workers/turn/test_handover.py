@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
+from oarlock.broker.values.claims import Batch
 from oarlock.cluster.answer import NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.controllers.objects.model import OwnerRef
+from oarlock.workers.turn import expectations
 from oarlock.workers.turn.expectations import TRIES_MAX
 from oarlock.workers.turn.steps import Write
 from tests.controllers.pod_names import slot_name
 from tests.simulation.world import refusal
-from tests.workers.turn.turn_rig import UNANSWERED, Rig, fail_with
+from tests.workers.turn.turn_rig import UNANSWERED, WORKER, Rig, fail_with
 
 KEY = "default/web"
 
@@ -71,6 +75,27 @@ def test_many_creates_that_took_effect(settings: dict[str, float], reads: int, l
     before = len(rig.api.reads)
     rig.rest()
     assert (len(rig.api.reads) - before, rig.api.lists, len(rig.pods(uid)), rig.record()) == (reads, lists, 63, [])
+
+
+def test_very_many_creates_that_took_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing limits requests, a turn reads some of the names and the next ones the others: nothing is listed."""
+    monkeypatch.setattr(expectations, "READS_A_TURN", 10)
+    rig = Rig(kube_api_qps=0.0)
+    uid = rig.owner(63)
+    rig.api.refuse = lambda write: None if len(rig.api.writes) < 63 else (rig.world.handle(write), UNANSWERED)[1]
+    rig.turns()
+    heal(rig)
+    rig.later(1_000)
+    rig.rest()
+    rig.later(rig.settings.drain_ms + 1)
+    reads, ended = [len(rig.api.reads)], []
+    while isinstance(batch := rig.engine.claim(WORKER, 1), Batch):
+        ended.append(rig.run(batch, batch.claims[0]))
+        reads.append(len(rig.api.reads))
+        rig.later(100)
+    assert [after - before for before, after in pairwise(reads)] == [10, 10, 10, 2]
+    assert not any(each.error for each in ended)
+    assert (rig.api.lists, len(rig.pods(uid)), rig.record()) == (0, 63, [])
 
 
 def test_a_create_that_took_effect() -> None:

@@ -43,7 +43,6 @@ from oarlock.workers.turn.engine.queue_order import QueueOrder
 from oarlock.workers.turn.engine.read_api import ReadApi
 from oarlock.workers.turn.engine.running_turn import RunningTurn
 from oarlock.workers.turn.engine.user_code import UserCode
-from oarlock.workers.turn.expectations import READS_MAX, READS_UNLIMITED
 from oarlock.workers.turn.fan_out import fan_out, reference_fan_out
 from oarlock.workers.turn.rollout import RolloutContext, rollout
 from oarlock.workers.turn.status import KeptCount, LateStatus, StatusWriter
@@ -129,9 +128,8 @@ class TurnEngine(ABC):
         settings, wall_ms = self._settings, self._clock.wall_ms
         reports = controller.flavour.reports_terminating(settings.terminating_replicas)
         status = StatusWriter(reports, wall_ms, kept=KeptCount(self.count_dropped))
-        limited = settings.kube_api_qps or settings.budget is not None
-        reads_max = READS_MAX if limited else READS_UNLIMITED
-        return TurnContext(settings.view_age_max_ms, wall_ms, status, reads_max, self.go_on_ms)
+        limited = bool(settings.kube_api_qps) or settings.budget is not None
+        return TurnContext(settings.view_age_max_ms, wall_ms, status, limited, self.go_on_ms)
 
     def _rollout(self, controller: RolloutController) -> RolloutContext:
         reports = controller.flavour.reports_terminating(self._settings.terminating_replicas)
