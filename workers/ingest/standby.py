@@ -7,7 +7,7 @@ so it stands by only where it would pass over many events.
 
 from __future__ import annotations
 
-ENOUGH_EVENTS, WITHIN_MS = 250, 1_000
+ENOUGH_EVENTS, WITHIN_MS = 100, 1_000
 """So many events passed over in that time, because they were applied before, make a watch useless."""
 LOOK_MS, STILL_LOOKS = 50, 2
 """Between two looks at the watermark, and how many in a row must see the same one. Together it is the delay until this
