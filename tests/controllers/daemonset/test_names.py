@@ -189,3 +189,14 @@ def test_what_may_come_to_be_stays_within_the_limit(states, reserved, blocked, l
         assert len(after) <= limit
     else:
         assert after == before
+
+
+FIVE = ("n1", "n2", "n3", "n4", "n5")
+SOME = st.frozensets(st.sampled_from([slot(node, k) for node in FIVE for k in (0, 1)]), max_size=4)
+
+
+@given(SOME, SOME, SOME, st.integers(1, 5), st.sampled_from((1, 2)))
+def test_few_are_the_first_of_all(reserved, passed, quiet, count, limit):
+    """However many may be chosen, the order is the same: of few nodes no more is looked at than they need."""
+    words = {"reserved": reserved, "passed": passed, "quiet": quiet, "limit": limit}
+    assert chosen(FIVE, count=count, **words) == chosen(FIVE, **words)[:count]
