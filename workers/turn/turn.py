@@ -30,7 +30,9 @@ from oarlock.workers.turn.steps import LookApart, Steps, Turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 GO_ON_MS = 1_000
-"""So long after its first create a turn decides on more pods. Its owner's status waits for no longer either."""
+"""A turn decides on more pods only if it can create them, at its pace so far, within this time of its first create. Its
+owner's status waits for no longer either.
+"""
 PLANS_MAX = 4
 """And as often at most: that its 2,000 creates were answered takes Redis 5 ms at the end of the turn."""
 _NO_BACK_OFFS: Mapping[str, str] = {}
@@ -49,15 +51,15 @@ class View(NamedTuple):
 
 class TurnContext(NamedTuple):
     """What the turns of one kind share in a process. ``view_age_max_ms``: no deletes on an older view. ``limited``:
-    whether anything limits requests. ``go_on_ms``: how long a turn decides on more pods than one decision may
-    ask for; 0: it does not.
+    whether anything limits requests. ``may_go_on``: whether a turn may create more pods than one decision asks
+    for; not beside others, which do not wait for the cache while it does.
     """
 
     view_age_max_ms: int
     wall_ms: Callable[[], int]
     status: StatusWriter
     limited: bool = True
-    go_on_ms: int = 0
+    may_go_on: Callable[[], bool] = lambda: False
 
 
 def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, outcome: TurnOutcome) -> Turn:
@@ -181,12 +183,14 @@ def _create(
     Otherwise the rest waits until the cache has read all of them, and until a claim has loaded all pods of the owner.
     Upstream ends its sync here.
     """
-    owner, pace, until_ms = snapshot.owner, SlowStart(), ctx.wall_ms() + ctx.go_on_ms
+    owner, pace, until_ms = snapshot.owner, SlowStart(), ctx.wall_ms() + GO_ON_MS
     for _ in range(PLANS_MAX):
+        began_ms = ctx.wall_ms()
         done = yield from acting.create_pods(owner, plan, controller, pace, outcome)
-        if not done or outcome.retry or len(plan.create) < controller.flavour.burst:
+        if not done or outcome.retry or len(plan.create) < controller.flavour.burst or not ctx.may_go_on():
             return
-        if ctx.wall_ms() >= until_ms or not (yield from looking.is_as_claimed(claim, controller)):
+        now_ms = ctx.wall_ms()
+        if 2 * now_ms - began_ms > until_ms or not (yield from looking.is_as_claimed(claim, controller)):
             return
         snapshot = msgspec.structs.replace(snapshot, unanswered=snapshot.unanswered.with_created(plan))
         plan = controller.decide(snapshot, ctx.wall_ms())

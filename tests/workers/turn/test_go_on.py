@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import pytest
 
@@ -101,17 +102,31 @@ def test_a_later_plan_has_one_announcement(monkeypatch: pytest.MonkeyPatch) -> N
     assert (sizes, waves(rig)) == ([31, 19, 50, 20], [1, 2, 4, 8, 16, 19, 38, 12, 20])
 
 
-def test_the_clock_ends_it() -> None:
+@pytest.mark.parametrize(
+    ("takes_ms", "plans"),
+    [
+        pytest.param((0, 0, 0), 3, id="no time at all"),
+        pytest.param((GO_ON_MS // 3, GO_ON_MS // 3, 0), 3, id="a third, and another: a third one fits"),
+        pytest.param((GO_ON_MS // 2, 0, 0), 3, id="half: another half fits"),
+        pytest.param((GO_ON_MS // 2 + 1, 0, 0), 1, id="more than half: as much again would be too long"),
+        pytest.param((0, GO_ON_MS // 2 + 1, 0), 2, id="the last one counts"),
+        pytest.param((5 * GO_ON_MS, 0, 0), 1, id="very long"),
+    ],
+)
+def test_it_goes_on_as_long_as_that_can_be_done_in_time(takes_ms: tuple[int, ...], plans: int) -> None:
     rig = Rig()
     rig.owner(9)
-    at_create(rig, 1, lambda: rig.clock.advance(GO_ON_MS - 1))
-    at = rig.clock.mono_ms()
-    rig.turns()
-    assert (rig.count("create"), rig.clock.mono_ms() - at) == (9, GO_ON_MS - 1)
-    rig.owner(9, "late")
-    at_create(rig, 10, lambda: rig.clock.advance(GO_ON_MS))
-    rig.turns()
-    assert rig.count("create") == 9 + BURST
+
+    def refuse(write: Write) -> Answer | None:
+        if write.verb == "create":
+            rig.clock.advance(next(left))
+        return None
+
+    left = chain.from_iterable((each, 0, 0) for each in takes_ms)
+    rig.api.refuse = refuse
+    batch = rig.claim()
+    rig.run(batch, batch.claims[0])
+    assert rig.count("create") == plans * BURST
 
 
 @pytest.mark.parametrize("replicas", [0, 2, 4, 20])

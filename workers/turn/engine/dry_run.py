@@ -59,7 +59,6 @@ class DryRunEngine(TurnEngine):
     """One worker's, as every TurnEngine."""
 
     count_dropped = True  # no answer ever tells, and upstream writes the count where it is kept
-    go_on_ms = 0  # one decision a turn is recorded, and no create ever shows in the cache
 
     def __init__(
         self,
@@ -122,6 +121,10 @@ class DryRunEngine(TurnEngine):
                 for write, answer in zip(step.writes, answers, strict=True):
                     running.outcome.note.wrote(write, answer)
                 return answers
+
+    def may_go_on(self) -> bool:
+        """One decision a turn is recorded."""
+        return False
 
     def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
         """Answers to reads tell nothing here."""

@@ -60,6 +60,12 @@ class Engine(TurnEngine):
                     self._announce(running, "", ())  # still ours? then the lease starts anew
                 return self._api.send(step.writes, running.deadline_ms, step.prepaid)
 
+    def may_go_on(self) -> bool:
+        """While no other turn writes: else these go on while it waits for the cache, and its owner's status would wait
+        for longer.
+        """
+        return self._window.is_idle and not self._promised
+
     def answered(self, running: RunningTurn, step: Step, result: Any) -> None:
         """Answers to writes show whether the server can be reached."""
         if isinstance(step, Reserve) and self._settings.budget is not None:

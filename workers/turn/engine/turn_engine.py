@@ -61,7 +61,7 @@ from oarlock.workers.turn.steps import (
     TurnRefused,
     Wake,
 )
-from oarlock.workers.turn.turn import GO_ON_MS, TurnContext, View, turn
+from oarlock.workers.turn.turn import TurnContext, View, turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 log = logging.getLogger("oarlock.worker")
@@ -88,8 +88,6 @@ class TurnEngine(ABC):
 
     count_dropped: ClassVar[bool] = False
     """Whether it is taken for known that the API server drops status.terminatingReplicas."""
-    go_on_ms: ClassVar[int] = GO_ON_MS
-    """How long a turn decides on more pods than one decision may ask for."""
 
     def __init__(
         self,
@@ -129,7 +127,7 @@ class TurnEngine(ABC):
         reports = controller.flavour.reports_terminating(settings.terminating_replicas)
         status = StatusWriter(reports, wall_ms, kept=KeptCount(self.count_dropped))
         limited = bool(settings.kube_api_qps) or settings.budget is not None
-        return TurnContext(settings.view_age_max_ms, wall_ms, status, limited, self.go_on_ms)
+        return TurnContext(settings.view_age_max_ms, wall_ms, status, limited, self.may_go_on)
 
     def _rollout(self, controller: RolloutController) -> RolloutContext:
         reports = controller.flavour.reports_terminating(self._settings.terminating_replicas)
@@ -327,6 +325,10 @@ class TurnEngine(ABC):
     @abstractmethod
     def _act(self, running: RunningTurn, step: Announce | Reserve | Send) -> Any:
         """A step that leads to a write."""
+
+    @abstractmethod
+    def may_go_on(self) -> bool:
+        """Whether a turn that has carried out a decision may decide on more at once."""
 
     @abstractmethod
     def answered(self, running: RunningTurn, step: Step, result: Any) -> None:

@@ -29,6 +29,11 @@ class WriteWindow:
         self._under_way: dict[RunningTurn, int] = {}
         self._queue: deque[tuple[RunningTurn, int, Future[Grant]]] = deque()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no turn has writes under way, or waits for room."""
+        return not self._under_way and not self._queue
+
     def reserve(self, turn: RunningTurn, wanted: int) -> Grant | Future[Grant]:
         """Room and tokens for ``wanted`` writes of a turn, or a Future of them, which a turn that is to end cancels.
 
