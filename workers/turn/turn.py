@@ -29,7 +29,7 @@ from oarlock.workers.turn.status import StatusWriter
 from oarlock.workers.turn.steps import LookApart, Steps, Turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
-GO_ON_MS = 1_000
+GO_ON_MS = 1_500
 """A turn decides on more pods only if it can create them, at its pace so far, within this time of its first create. Its
 owner's status waits for no longer either.
 """
