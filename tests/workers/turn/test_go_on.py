@@ -209,6 +209,18 @@ def test_a_plan_that_deletes_as_well_does_that_first() -> None:
     assert (rig.count("create"), rig.count("delete")) == (1 + BURST, 1)
 
 
+def test_not_beside_another_turn_that_writes() -> None:
+    """That one would go on while this one waits for the cache."""
+    rig = Rig()
+    rig.owner(9)
+    rig.owner(1, "other")
+    batch = rig.claim()
+    web, other = (rig.engine.start(batch, claim) for claim in batch.claims)
+    at_create(rig, 2, lambda: rig.engine._window.reserve(other, 1))
+    rig.run(batch, web.claim)
+    assert rig.count("create") == BURST
+
+
 def test_a_limit_of_requests_is_the_end() -> None:
     rig = Rig()
     rig.owner(9)
