@@ -80,10 +80,12 @@ def children(owner: Claimer) -> Steps[list[Cached]]:
 
 
 def is_as_claimed(claim: Claim, controller: Controller) -> Steps[bool]:
-    """Whether the cached owner is still the one of the claim. Raises EpochOver."""
+    """Whether the cached owner is still the one of the claim; its status may be another."""
     assert claim.owner is not None
     found: list[Cached] = yield Look(controller.resource, ids=(claim.key,))
-    return [each.blob for each in found] == [claim.owner.blob]
+    decode = WATCHED[controller.resource].decode
+    claimed = decode(claim.owner.blob)
+    return any(msgspec.structs.replace(decode(each.blob), status=claimed.status) == claimed for each in found)
 
 
 def with_related(snapshot: Snapshot, controller: Controller) -> Steps[Snapshot]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
+import msgspec
 import pytest
 
 from oarlock.broker.values.claims import Claim
@@ -159,12 +160,29 @@ def test_an_owner_that_has_gone_is_claimed_anew() -> None:
     assert rig.count("create") == BURST
 
 
-def test_the_status_of_others_does_not_count() -> None:
-    """That a pod of the first part is read meanwhile changes nothing: it is among those that may have come."""
+def test_pods_that_are_read_meanwhile_change_nothing() -> None:
+    """They are among those that may have come."""
     rig = Rig()
     uid = rig.owner(7)
     at_create(rig, 3, lambda: rig.read("pods"))
     rig.turns()
+    assert (waves(rig), len(rig.pods(uid))) == ([1, 2, 3, 1], 7)
+
+
+def test_nor_does_the_status() -> None:
+    """It may be our own, put off before and written at the begin of the turn."""
+    rig = Rig()
+    uid = rig.owner(7)
+
+    def tell() -> None:
+        _, owner = rig.world.owners["web"]
+        status = msgspec.structs.replace(owner.status, replicas=2)
+        rig.world._commit("replicasets", "web", msgspec.structs.replace(owner, status=status))
+        rig.read("replicasets")
+
+    at_create(rig, 3, tell)
+    batch = rig.claim()
+    rig.run(batch, batch.claims[0])
     assert (waves(rig), len(rig.pods(uid))) == ([1, 2, 3, 1], 7)
 
 
