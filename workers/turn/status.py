@@ -16,6 +16,8 @@ from oarlock.workers.turn.steps import Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 PUT_OFF_MS = 1_000
+QUEUED_MS = 300
+"""The status of an owner with very many pods to come waits no more once its key was queued for so long."""
 OWNERS_MAX = 10_000
 
 
@@ -126,15 +128,19 @@ class StatusWriter:
                 outcome.due_in(again_ms)
 
     def write_overdue(
-        self, owner: Any, plan: Plan, claim: Claim, controller: PodController, outcome: TurnOutcome
+        self, owner: Any, plan: Plan, claim: Claim, controller: PodController, waited_ms: int, outcome: TurnOutcome
     ) -> Steps[Told | None]:
         """Write a status that may not wait any more before the turn creates its pods: some hundreds take a second, by
         which it would be older. Not while the owner has conditions: the creates may end them. None: nothing was sent,
         or it was refused in a way that is for ``write`` to tell.
+
+        ``waited_ms``: how long the key was queued. Where there is so much to do, the owner's last turn need not have
+        been this process's.
         """
         assert claim.owner is not None
         now_ms, conditions = self.wall_ms(), getattr(owner.status, "conditions", None)
-        if not self.late.is_overdue(owner.uid, now_ms) or conditions or outcome.standing:
+        waited = waited_ms >= QUEUED_MS and len(plan.create) >= controller.flavour.burst
+        if not (waited or self.late.is_overdue(owner.uid, now_ms)) or conditions or outcome.standing:
             return None
         new = self._news(owner, plan, controller, outcome, now_ms)
         if new is None or f"{controller.resource}=" in claim.min_rv:

@@ -40,13 +40,14 @@ _NO_BACK_OFFS: Mapping[str, str] = {}
 
 class View(NamedTuple):
     """The cache at the claim. ``pods_rv``: what the pods equal. ``.._age_ms``: since it was last confirmed. ``nodes``:
-    all nodes by name, for kinds that need them.
+    all nodes by name, for kinds that need them. ``waited_ms``: how long the key was queued.
     """
 
     pods_rv: str = ""
     pods_age_ms: int = 0
     nodes: Mapping[str, Node] = {}
     nodes_age_ms: int = 0
+    waited_ms: int = 0
 
 
 class TurnContext(NamedTuple):
@@ -99,7 +100,7 @@ def turn(claim: Claim, view: View, controller: PodController, ctx: TurnContext, 
     outcome.changes += [Change.drop(f"{BACK_OFF} {node}") for node in plan.forget if node not in renewed]
     told = None
     if plan.create:
-        told = yield from ctx.status.write_overdue(owner, plan, claim, controller, outcome)
+        told = yield from ctx.status.write_overdue(owner, plan, claim, controller, view.waited_ms, outcome)
         yield from _create(plan, snapshot, claim, controller, ctx, outcome)
     yield from _delete(owner, plan, {**versions, **writes.rvs}, history, writes, outcome)
     yield from ctx.status.write(owner, plan, claim, controller, outcome, told=told)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from oarlock.controllers.objects.model import Condition, OwnerRef, ReplicaSetStatus
-from oarlock.workers.turn.status import OWNERS_MAX, PUT_OFF_MS, LateStatus
+from oarlock.workers.turn.status import OWNERS_MAX, PUT_OFF_MS, QUEUED_MS, LateStatus
 from oarlock.workers.turn.steps import Grant
 from tests.controllers.builders import NOW_MS, UID, S, pods, rs
 from tests.simulation.world import refusal
+from tests.workers.turn import turn_script
 from tests.workers.turn.turn_rig import Rig, fail_with
-from tests.workers.turn.turn_script import claimed, plays
+from tests.workers.turn.turn_script import CONTROLLER, claimed, plays
 
 FEW = 3
 
@@ -148,6 +150,23 @@ def test_one_that_may_not_wait_any_more_goes_before_the_creates() -> None:
     plays(claim, EARLY, late=late)
     assert late.put_off(UID, NOW_MS), "counted anew: what they came to is for the next turn"
     plays(claim, PUT_OFF_AGAIN, late=put_off_for(PUT_OFF_MS - 1))
+
+
+@pytest.mark.parametrize(
+    ("burst", "waited_ms", "steps"),
+    [
+        pytest.param(1, QUEUED_MS, EARLY, id="many pods to come, and its key was queued for long"),
+        pytest.param(1, QUEUED_MS - 1, PUT_OFF_AGAIN, id="not for so long"),
+        pytest.param(2, 10 * QUEUED_MS, PUT_OFF_AGAIN, id="fewer than a decision may ask for"),
+    ],
+)
+def test_nor_may_one_wait_where_there_is_much_to_do(
+    burst: int, waited_ms: int, steps: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker may have had the turns before: this one has put off nothing yet."""
+    flavour = msgspec.structs.replace(CONTROLLER.flavour, burst=burst)
+    monkeypatch.setattr(turn_script, "CONTROLLER", msgspec.structs.replace(CONTROLLER, flavour=flavour))
+    plays(claimed(rs(2), pods("R")), steps, late=LateStatus(), waited_ms=waited_ms)
 
 
 @pytest.mark.parametrize(

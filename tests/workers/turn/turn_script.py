@@ -115,6 +115,7 @@ def plays(
     view_age_ms: int = 0,
     reports_terminating: bool = False,
     late: LateStatus | None = None,
+    waited_ms: int = 0,
 ) -> TurnOutcome:
     """Run the turn and hold it against the transcript. An answer ``$`` stands for the next one of ``answers``."""
     lines = [line.strip() for line in transcript.strip().splitlines()]
@@ -122,7 +123,8 @@ def plays(
     outcome, given = TurnOutcome(claim), iter(answers)
     status = StatusWriter(reports_terminating, lambda: now_ms, late or LateStatus())
     context = TurnContext(120_000, lambda: now_ms, status)
-    running = turn(claim._replace(children=[*claim.children]), View(READ_RV, view_age_ms), CONTROLLER, context, outcome)
+    view = View(READ_RV, view_age_ms, waited_ms=waited_ms)
+    running = turn(claim._replace(children=[*claim.children]), view, CONTROLLER, context, outcome)
     said: list[str] = []
     result: Any = None
     for line in lines:

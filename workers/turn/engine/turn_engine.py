@@ -259,11 +259,12 @@ class TurnEngine(ABC):
 
     def _turn(self, batch: Batch, claim: Claim, controller: PodController, outcome: TurnOutcome) -> Turn:
         pods, nodes = batch.watermarks.get("pods", UNKNOWN), batch.watermarks.get("nodes", UNKNOWN)
-        view = View(pods.rv, pods.age_ms)
+        waited_ms = batch.waited_ms[batch.claims.index(claim)] if batch.waited_ms else 0
+        view = View(pods.rv, pods.age_ms, waited_ms=waited_ms)
         if controller.local_caches:
             if any(not self._local_caches[name].version for name in controller.local_caches):
                 raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
-            view = View(pods.rv, pods.age_ms, self._local_caches["nodes"].objects, nodes.age_ms)
+            view = view._replace(nodes=self._local_caches["nodes"].objects, nodes_age_ms=nodes.age_ms)
         return turn(claim, view, controller, self._contexts[claim.queue], outcome)
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
