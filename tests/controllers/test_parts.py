@@ -48,7 +48,7 @@ def daemons(burst: int) -> Callable[[Any, int], Plan]:
     return partial(daemon_decide.decide, flavour=msgspec.structs.replace(DAEMONSET, burst=burst))
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(snapshots(strict=st.just(False), satisfied=st.just(True), deleting=st.just(0)), st.integers(1, 5))
 def test_of_a_replicaset(snapshot: Any, burst: int) -> None:
     found = together(parts(snapshot, replicas(burst)))
@@ -56,7 +56,7 @@ def test_of_a_replicaset(snapshot: Any, burst: int) -> None:
     assert len({name for name, _ in found}) == len(found)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(snapshots(strict=st.just(True), satisfied=st.just(True), deleting=st.just(0)), st.integers(1, 5))
 def test_of_a_strict_one(snapshot: Any, burst: int) -> None:
     """Refused names go last in each part, so the order may be another one."""
@@ -81,7 +81,7 @@ def daemon_snapshots(draw: Any) -> Any:
     return snap(NODES, pods, owner, unanswered=unanswered)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(daemon_snapshots(), st.integers(1, 5))
 def test_of_a_daemonset(snapshot: Any, burst: int) -> None:
     """Names that were sent before go first in each part, refused ones last."""

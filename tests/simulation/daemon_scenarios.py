@@ -125,6 +125,6 @@ OPPORTUNITIES: dict[str, tuple[str, ...]] = {
     "no assumptions": ("redis losses", "late commits"),
     "two fleets": ("already exists",),
     "few at once": ("turns that went on", "killed with a write under way"),
-    "few at once, surging": ("turns that went on", "killed with a write under way", "available pods deleted"),
+    "few at once, surging": ("turns that went on", "killed with a write under way", "looks after D"),
 }
 """What each is for, and has to bring about."""
