@@ -30,9 +30,7 @@ from oarlock.workers.turn.steps import LookApart, Steps, Turn
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 GO_ON_MS = 1_500
-"""A turn decides on more pods only if it can create them, at its pace so far, within this time of its first create. Its
-owner's status waits for no longer either.
-"""
+"""A turn decides on more pods only if it can create them, at its pace so far, within this time of its first create."""
 PLANS_MAX = 4
 """And as often at most: that its 2,000 creates were answered takes Redis 5 ms at the end of the turn."""
 _NO_BACK_OFFS: Mapping[str, str] = {}
@@ -53,7 +51,7 @@ class View(NamedTuple):
 class TurnContext(NamedTuple):
     """What the turns of one kind share in a process. ``view_age_max_ms``: no deletes on an older view. ``limited``:
     whether anything limits requests. ``may_go_on``: whether a turn may create more pods than one decision asks
-    for; not beside others, which do not wait for the cache while it does.
+    for.
     """
 
     view_age_max_ms: int

@@ -54,6 +54,18 @@ def running_three(rig: Rig) -> tuple[str, list[str]]:
     return uid, names
 
 
+def last_wave_unanswered(rig: Rig) -> str:
+    """63 pods, of which a wave of 32 took effect without an answer; D is over since. The UID of their owner."""
+    uid = rig.owner(63)
+    rig.api.refuse = lambda write: None if len(rig.api.writes) < 63 else (rig.world.handle(write), UNANSWERED)[1]
+    rig.turns()
+    heal(rig)
+    rig.later(1_000)
+    rig.rest()
+    rig.later(rig.settings.drain_ms + 1)
+    return uid
+
+
 @pytest.mark.parametrize(
     ("settings", "reads", "lists"),
     [
@@ -63,15 +75,9 @@ def running_three(rig: Rig) -> tuple[str, list[str]]:
     ],
 )
 def test_many_creates_that_took_effect(settings: dict[str, float], reads: int, lists: int) -> None:
-    """A wave of 32. D later their names are looked up: a list costs what the whole namespace has."""
+    """D later their names are looked up: a list costs what the whole namespace has."""
     rig = Rig(**settings)
-    uid = rig.owner(63)
-    rig.api.refuse = lambda write: None if len(rig.api.writes) < 63 else (rig.world.handle(write), UNANSWERED)[1]
-    rig.turns()
-    heal(rig)
-    rig.later(1_000)
-    rig.rest()
-    rig.later(rig.settings.drain_ms + 1)
+    uid = last_wave_unanswered(rig)
     before = len(rig.api.reads)
     rig.rest()
     assert (len(rig.api.reads) - before, rig.api.lists, len(rig.pods(uid)), rig.record()) == (reads, lists, 63, [])
@@ -81,13 +87,7 @@ def test_very_many_creates_that_took_effect(monkeypatch: pytest.MonkeyPatch) -> 
     """Where nothing limits requests, a turn reads some of the names and the next ones the others: nothing is listed."""
     monkeypatch.setattr(expectations, "READS_A_TURN", 10)
     rig = Rig(kube_api_qps=0.0)
-    uid = rig.owner(63)
-    rig.api.refuse = lambda write: None if len(rig.api.writes) < 63 else (rig.world.handle(write), UNANSWERED)[1]
-    rig.turns()
-    heal(rig)
-    rig.later(1_000)
-    rig.rest()
-    rig.later(rig.settings.drain_ms + 1)
+    uid = last_wave_unanswered(rig)
     reads, ended = [len(rig.api.reads)], []
     while isinstance(batch := rig.engine.claim(WORKER, 1), Batch):
         ended.append(rig.run(batch, batch.claims[0]))
