@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -20,6 +21,9 @@ from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 PASSWORDS = {user: f"{user}-word" for user in ("ingestor", "worker", "metrics", "admin", "replica", "sentinel")}
+
+OUTGOING_FROM = 32_768
+"""Linux' own bound (ip_local_port_range)."""
 
 
 def until(condition: Callable[[], Any], limit_s: float = 60.0, what: str = "") -> Any:
@@ -44,14 +48,17 @@ def binary() -> redis_binary.ServerBinary:
 
 
 def free_port(offset: int = 0) -> int:
-    """A free one; with ``offset`` also the one so much above it, which a cluster's nodes talk over."""
-    while True:
+    """A free one; with ``offset`` also the one so much above it, which a cluster's nodes talk over.
+
+    Two are sought below the ports that Linux gives to outgoing connections, which come and go at any time.
+    """
+    if not offset:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if not offset:
-            return port
-        if port + offset < 65_536 and _free(port + offset):
+            return int(probe.getsockname()[1])
+    while True:
+        port = secrets.choice(range(10_000, OUTGOING_FROM - offset))
+        if _free(port) and _free(port + offset):
             return port
 
 
@@ -96,10 +103,14 @@ class RealServer:
             )
         return self
 
-    def lost_its_port(self) -> bool:
-        """Whether somebody else took it since it was found free: then another is taken. Only before others know it."""
-        ended = self._process is not None and self._process.poll() is not None
-        if not ended or "already in use" not in self.log.read_text():
+    def has_ended(self) -> bool:
+        """Whether it was started and runs no more."""
+        return self._process is not None and self._process.poll() is not None
+
+    def takes_another_port(self) -> bool:
+        """Whether it ended because somebody took its port since it was found free: then it has another now, and can
+        be started again. Only before others know its port."""
+        if "already in use" not in self.log.read_text():
             return False
         mine, self.port = self.port, free_port(10_000)
         self.config.write_text(self.config.read_text().replace(f"port {mine}", f"port {self.port}"))
@@ -136,16 +147,12 @@ class RealServer:
                 with socket.create_connection(("127.0.0.1", self.port), 1.0):
                     return True
             return bool(self.client().ping())
-        except OSError:
-            return False
-        except redis.RedisError:
-            if self._process is not None and self._process.poll() is not None:
-                raise AssertionError(self.log.read_text()) from None
+        except (OSError, redis.RedisError):
             return False
 
     def answers_now(self) -> bool:
         """Whether it is there and takes commands, without ado where it is not."""
-        return self._process is not None and self._process.poll() is None and self.answers()
+        return self._process is not None and not self.has_ended() and self.answers()
 
 
 def started(*servers: RealServer) -> None:
@@ -157,6 +164,9 @@ def started(*servers: RealServer) -> None:
 
 
 def _up(server: RealServer) -> bool:
-    if server.lost_its_port():
+    if server.answers_now():
+        return True
+    if server.has_ended():  # asked after it did not answer: it may end at any time before
+        assert server.takes_another_port(), server.log.read_text()
         server.start()
-    return server.answers()
+    return False
