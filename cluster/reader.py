@@ -10,8 +10,8 @@ from typing import Self, Unpack
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer, proven
 from oarlock.cluster.forbidden import OnForbidden, log_missing
+from oarlock.cluster.http.flight import RequestObserver, Unobserved
 from oarlock.cluster.http.frames import WatchEvent
-from oarlock.cluster.http.session import RequestObserver, Unobserved
 from oarlock.cluster.http.throttle import Limiter, Unlimited
 from oarlock.cluster.http.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
 from oarlock.cluster.lease import LeaseCell

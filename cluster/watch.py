@@ -10,15 +10,17 @@ import logging
 import random
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
-
-import aiohttp
 
 from oarlock.cluster.answer import Answer, Status
 from oarlock.cluster.http.frames import BadFrameError, Lines, WatchEvent, decode_event
 from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.outcome import delay_s
 from oarlock.cluster.resources import Resource
+
+if TYPE_CHECKING:
+    from oarlock.cluster.http.session import Stream
 
 IDLE_S = 75.0  # a watch that heard nothing for longer is dead
 # The life that the server is asked for: random, so that watches do not all end together, and shorter than IDLE_S, so
@@ -95,17 +97,15 @@ async def watch_batches(
         await sleep(wait_s)
 
 
-async def _read(
-    response: aiohttp.ClientResponse, idle_s: float, batch_max: int
-) -> AsyncGenerator[list[WatchEvent], None]:
-    lines, wire = Lines(), _Wire(response)
+async def _read(stream: "Stream", idle_s: float, batch_max: int) -> AsyncGenerator[list[WatchEvent], None]:
+    lines, wire = Lines(), _Wire(stream.socket)
     while True:
         try:
             async with asyncio.timeout(idle_s):
-                chunk = await response.content.readany()
+                chunk = await stream.some()
         except TimeoutError as error:
             raise Deaf(f"nothing heard for {idle_s:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             raise Broken(f"cut off: {type(error).__name__}: {error}") from error
         if not chunk:
             return
@@ -135,9 +135,8 @@ class _Wire:
     nothing; the end of the connection is told at once all the same.
     """
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        transport = response.connection.transport if response.connection is not None else None
-        self._socket = transport.get_extra_info("socket") if transport is not None else None
+    def __init__(self, wire: socket.socket | None) -> None:
+        self._socket = wire
 
     def hush(self) -> None:
         self._wake_from(HUSH_BYTES)

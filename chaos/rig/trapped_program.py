@@ -21,7 +21,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps.script_runner import ScriptRunner
 from oarlock.broker.values.claims import Batch, Idle
 from oarlock.chaos.faults.traps import FOLDER, Traps
-from oarlock.cluster.http.write_pool import _Connection
+from oarlock.cluster.http.pool import _Connection
 from oarlock.controllers.pods.slow_start import SlowStart
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.turn.engine.api import KubeApi

@@ -1,4 +1,4 @@
-"""The HTTP/1.1 messages of a write: a request as bytes, and bytes into its answer. Pure.
+"""The HTTP/1.1 messages of a request: itself as bytes, and bytes into its answer. Pure.
 
 RFC 9112, sections 4 (status line), 6.3 (length of a body) and 7.1 (chunks). The reader is strict: a malformed answer
 raises ValueError. It skips interim answers (1xx), trailers and chunk extensions.
@@ -7,7 +7,7 @@ raises ValueError. It skips interim answers (1xx), trailers and chunk extensions
 from typing import NamedTuple
 
 HEAD_BYTES_MAX = 64 << 10
-BODY_BYTES_MAX = 64 << 20  # etcd refuses objects above 1.5 MB
+BODY_BYTES_MAX = 1 << 30  # a page of a list is 500 objects, and etcd refuses those above 1.5 MB
 _EMPTY = (204, 304)
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -40,7 +40,9 @@ class RequestWriter:
             return None
         of_body = f"Content-Type: {content_type}\r\n" if body else ""
         of_body += f"traceparent: {traceparent}\r\n" if traceparent else ""
-        return f"{method} {target} HTTP/1.1\r\n{self._head}{of_body}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        if body or method != "GET":
+            of_body += f"Content-Length: {len(body)}\r\n"
+        return f"{method} {target} HTTP/1.1\r\n{self._head}{of_body}\r\n".encode() + body
 
 
 def _head(headers: tuple[tuple[str, str], ...]) -> str | None:

@@ -1,75 +1,29 @@
-"""The aiohttp session of a transport, set up so that it does exactly one thing per request.
+"""Requests by aiohttp: through a proxy, and those whose answer is read as it comes. Each is sent exactly once.
 
 Some of it depends on aiohttp's internals: tests/cluster/http/test_contract.py and the pinned version in pyproject.toml
-guard that.
+guard that. It takes a process 8 MB, so `cluster.http.transport` imports it when it is first needed: a worker without a
+proxy never does.
 """
 
+import asyncio
 import socket
-from collections.abc import Callable
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Protocol
 
 import aiohttp
 from aiohttp.client_reqrep import ClientRequest, ClientResponse
 from aiohttp.connector import Connection
+from yarl import URL
 
-KEEPALIVE_S = 30.0  # well below the 90 s after which an API server closes an idle connection
+from oarlock.cluster.access.config import ClusterConfig
+from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, TooLateError
+from oarlock.cluster.http.messages import HttpAnswer
+
 READ_BUFFER = 1 << 20  # bytes buffered for a reader before the socket is paused
 
-
-class TooLateError(Exception):
-    """The deadline passed before the first byte was handed over."""
-
-
-@dataclass(slots=True, eq=False)
-class Flight:
-    """One request, how long it may be sent, and what became of it.
-
-    timeout_s: for the whole request; deadline_s: on `clock`, None for none. sent: whether any byte may have left;
-    dropped: whether the connection ended during the request, as one that was idle for long may.
-    """
-
-    method: str
-    path: str
-    timeout_s: float
-    clock: Callable[[], float]
-    body: bytes = b""
-    content_type: str = ""
-    deadline_s: float | None = None
-    traceparent: str = ""
-    sent: bool = False
-    dropped: bool = False
-
-    def too_late(self) -> bool:
-        """Whether the deadline has passed."""
-        return self.deadline_s is not None and self.clock() >= self.deadline_s
-
-
-class RequestObserver(Protocol):
-    """Is told of every request, on the client's event loop; must be quick and must not raise."""
-
-    def answered(self, method: str, code: int, took_s: float | None) -> None:
-        """A request ended. ``code``: the server's, or below 100 where none came.
-
-        ``took_s``: from its start to the last byte of the answer; None for a watch, which has no such end.
-        """
-
-    def limited(self, method: str, waited_s: float) -> None:
-        """A request got its token of the rate limit after waiting this long."""
-
-
-class Unobserved:
-    """Counts nothing."""
-
-    def answered(self, method: str, code: int, took_s: float | None) -> None:
-        return None
-
-    def limited(self, method: str, waited_s: float) -> None:
-        return None
-
-
-current_flight: ContextVar[Flight] = ContextVar("current_flight")
+_current_flight: ContextVar[Flight] = ContextVar("current_flight")
 
 
 class CheckedRequest(ClientRequest):
@@ -79,16 +33,137 @@ class CheckedRequest(ClientRequest):
     """
 
     async def send(self, conn: Connection) -> ClientResponse:
-        flight = current_flight.get()
+        flight = _current_flight.get()
         if flight.too_late():
             raise TooLateError
         flight.sent = True
         return await super().send(conn)
 
 
-def open_session(user_agent: str, user_timeout_s: float) -> aiohttp.ClientSession:
-    """A session that repeats nothing. user_timeout_s: TCP_USER_TIMEOUT of its sockets."""
+class Stream:
+    """The body of an answer of 200, while it comes."""
 
+    def __init__(self, response: ClientResponse) -> None:
+        self.response = response
+
+    async def some(self) -> bytes:
+        """All that has come; b"" at the end of the body. Raises OSError where it was cut off."""
+        with _errors_of_the_system():
+            return await self.response.content.readany()
+
+    @property
+    def socket(self) -> socket.socket | None:
+        """What it comes over; None once that is closed."""
+        transport = self.response.connection.transport if self.response.connection is not None else None
+        return transport.get_extra_info("socket") if transport is not None else None
+
+    def close(self) -> None:
+        """End the connection: the rest of an endless body cannot be skipped."""
+        self.response.close()
+
+
+class Session:
+    """Requests to one server. Use inside one event loop.
+
+    config: server and proxy; user_timeout_s: TCP_USER_TIMEOUT of the sockets, and how long a connection may take.
+    """
+
+    def __init__(self, config: ClusterConfig, user_agent: str, user_timeout_s: float) -> None:
+        self._config, self._connect_s = config, user_timeout_s
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
+        self.client = _open(user_agent, user_timeout_s)
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    async def exchange(
+        self, flight: Flight, headers: tuple[tuple[str, str], ...], context: ssl.SSLContext | None
+    ) -> HttpAnswer:
+        """Send a request, at most once, and wait for its answer. ``headers``: those of the credentials.
+
+        Raises TooLateError if its deadline passed before the first byte was handed over, TimeoutError after
+        ``flight.timeout_s``, OSError.
+        """
+        async with await self._start(flight, headers, context, self._timeout(flight.timeout_s)) as response:
+            return await _read(response)
+
+    async def open(
+        self, flight: Flight, headers: tuple[tuple[str, str], ...], context: ssl.SSLContext | None
+    ) -> Stream | HttpAnswer:
+        """Send a request whose answer, if it is 200, is read as it comes; it is the caller's to close.
+
+        ``flight.timeout_s`` bounds the wait for the head of that one, and all of any other. Raises as ``exchange``.
+        """
+        async with asyncio.timeout(flight.timeout_s):
+            endless = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s)
+            response = await self._start(flight, headers, context, endless)
+            if response.status == 200:
+                return Stream(response)
+            try:
+                return await _read(response)
+            finally:
+                response.close()
+
+    async def _start(
+        self,
+        flight: Flight,
+        headers: tuple[tuple[str, str], ...],
+        context: ssl.SSLContext | None,
+        timeout: aiohttp.ClientTimeout,
+    ) -> ClientResponse:
+        given = list(headers)
+        if flight.body:
+            given.append(("Content-Type", flight.content_type))
+        if flight.traceparent:
+            given.append(("traceparent", flight.traceparent))
+        token = _current_flight.set(flight)
+        try:
+            with _errors_of_the_system():
+                return await self.client.request(
+                    flight.method,
+                    URL(self._config.server + flight.path, encoded=True),
+                    data=flight.body or None,
+                    headers=given,
+                    allow_redirects=False,
+                    timeout=timeout,
+                    ssl=context or True,
+                    server_hostname=self._config.tls.server_name or None,
+                    proxy=self._config.proxy or None,
+                )
+        finally:
+            _current_flight.reset(token)
+
+    def _timeout(self, timeout_s: float) -> aiohttp.ClientTimeout:
+        made = self._timeouts.get(timeout_s)
+        if made is None:
+            made = self._timeouts[timeout_s] = aiohttp.ClientTimeout(
+                total=timeout_s, sock_connect=min(timeout_s, self._connect_s)
+            )
+        return made
+
+
+async def _read(response: ClientResponse) -> HttpAnswer:
+    with _errors_of_the_system():
+        body = await response.read()
+    return HttpAnswer(response.status, response.headers.get("Retry-After", ""), body, reusable=True)
+
+
+@contextmanager
+def _errors_of_the_system() -> Iterator[None]:
+    """Those of aiohttp, told as what they are: a connection that ended, or an answer that makes no sense."""
+    try:
+        yield
+    except TimeoutError:  # some of aiohttp's are ClientErrors, too
+        raise
+    except aiohttp.ClientConnectorError as error:
+        raise ConnectionError(str(error)) from error
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+        raise ConnectionResetError(str(error)) from error
+    except aiohttp.ClientError as error:
+        raise ConnectionError(f"{type(error).__name__}: {error}") from error
+
+
+def _open(user_agent: str, user_timeout_s: float) -> aiohttp.ClientSession:
     def make_socket(address: tuple[object, ...]) -> socket.socket:
         family, kind, protocol = address[:3]
         made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]

@@ -12,20 +12,20 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-import aiohttp
-from aiohttp import ClientResponse
-from yarl import URL
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.access.credentials import Auth, ConfigError
 from oarlock.cluster.access.tls import tls_context
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission
-from oarlock.cluster.http.messages import RequestWriter
-from oarlock.cluster.http.session import Flight, RequestObserver, TooLateError, Unobserved, current_flight, open_session
-from oarlock.cluster.http.write_pool import WritePool
+from oarlock.cluster.http.flight import Flight, RequestObserver, TooLateError, Unobserved
+from oarlock.cluster.http.messages import HttpAnswer, RequestWriter
+from oarlock.cluster.http.pool import Pool
+
+if TYPE_CHECKING:
+    from oarlock.cluster.http.session import Session, Stream
 
 REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`
 # Writes on the wire at once, each on a connection of its own; the rest of a burst of 500 waits here, where waiting
@@ -76,16 +76,15 @@ class Transport:
         self._timeout_query = f"timeout={round(request_timeout_s * 1000)}ms"
         self._user_agent = user_agent(role)
         self._writes = asyncio.Semaphore(writes_max)
-        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
         self._secure = config.server.startswith("https://")
         self._tls: ssl.SSLContext | None = None
         self._tls_of: Auth | None = None
-        self._session: aiohttp.ClientSession | None = None
+        self._session: Session | None = None
         parts = urlsplit(config.server)
         self._writer = RequestWriter(parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), self._user_agent)
-        self._straight: WritePool | None = None
+        self._straight: Pool | None = None
         if not config.proxy:
-            self._straight = WritePool(config.server, config.tls.server_name, request_timeout_s, writes_max)
+            self._straight = Pool(config.server, config.tls.server_name, request_timeout_s, writes_max)
         self._closed = False
         known = config.credentials.current()
         if known is not None:
@@ -155,30 +154,11 @@ class Transport:
                 return refusal
             if flight.too_late():
                 return PAST_DEADLINE
-            request = self._writer.written(
-                flight.method, flight.path, auth.headers, flight.content_type, flight.body, flight.traceparent
-            )
-            if self._straight is None or request is None:  # a library knows how to ask a proxy, and what else there is
-                return await self._exchange(flight, auth)
-            return await self._write_straight(self._straight, flight, request, auth)
-
-    async def _write_straight(self, pool: WritePool, flight: Flight, request: bytes, auth: Auth) -> Answer:
-        begun_s = time.perf_counter()
-        try:
-            given = await pool.exchange(flight, request, self._tls)
-        except TooLateError:
-            return PAST_DEADLINE
-        except (TimeoutError, OSError) as error:
-            self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
-            return _unanswered(flight, error)
-        answer = Answer(given.status, given.body, _seconds(given.retry_after) if given.retry_after else None)
-        self._observer.answered(flight.method, answer.code, time.perf_counter() - begun_s)
-        self._note(flight, answer, auth)
-        return answer
+            return await self._exchange(flight, auth)
 
     @asynccontextmanager
-    async def stream(self, path: str, *, head_timeout_s: float) -> AsyncIterator[ClientResponse | Answer]:
-        """GET whose body is read as it comes: the open response on 200, else an Answer.
+    async def stream(self, path: str, *, head_timeout_s: float) -> AsyncIterator["Stream | Answer"]:
+        """GET whose body is read as it comes: a Stream on 200, else an Answer.
 
         head_timeout_s bounds the wait for the head of the response, and TimeoutError is raised if it does not
         come; reading the body is the caller's to bound. Asked a second time like `read`.
@@ -197,33 +177,20 @@ class Transport:
             yield opened
         finally:
             if not isinstance(opened, Answer):
-                opened.close()  # not released: the rest of an endless body cannot be skipped
+                opened.close()
 
-    async def _open_stream(self, flight: Flight, auth: Auth) -> ClientResponse | Answer:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.request_timeout_s)
-        token = current_flight.set(flight)
-        response: ClientResponse | None = None
-        keep = False
+    async def _open_stream(self, flight: Flight, auth: Auth) -> "Stream | Answer":
         try:
-            async with asyncio.timeout(flight.timeout_s):
-                response = await self._start(flight, auth, timeout)
-                if response.status == 200:
-                    keep = True
-                    self._observer.answered(flight.method, 200, None)
-                    return response
-                answer = Answer(response.status, await response.read(), _retry_after_s(response))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            given = await self._library().open(flight, auth.headers, self._tls)
+        except OSError as error:
             self._observer.answered(flight.method, NO_ANSWER, None)
             if flight.sent and isinstance(error, TimeoutError):
                 raise
             return _unanswered(flight, error)
-        finally:
-            current_flight.reset(token)
-            if response is not None and not keep:
-                response.close()
-        self._observer.answered(flight.method, answer.code, None)
-        self._note(flight, answer, auth)
-        return answer
+        if not isinstance(given, HttpAnswer):
+            self._observer.answered(flight.method, 200, None)
+            return given
+        return self._told(flight, given, auth, None)
 
     async def _read_again(self, flight: Flight, answer: Answer, auth: Auth) -> Auth | None:
         """With what to ask a read again, or None if its answer stands. Never for a write."""
@@ -236,22 +203,40 @@ class Transport:
         return renewed if renewed is not auth else None
 
     async def _exchange(self, flight: Flight, auth: Auth) -> Answer:
-        token, begun_s = current_flight.set(flight), time.perf_counter()
+        begun_s = time.perf_counter()
+        request = self._writer.written(
+            flight.method, flight.path, auth.headers, flight.content_type, flight.body, flight.traceparent
+        )
         try:
-            response = await self._start(flight, auth, self._timeout(flight.timeout_s))
-            async with response:
-                answer = Answer(response.status, await response.read(), _retry_after_s(response))
+            if self._straight is not None and request is not None:
+                given = await self._straight.exchange(flight, request, self._tls)
+            else:  # a library knows how to ask a proxy, and what else there is
+                given = await self._library().exchange(flight, auth.headers, self._tls)
         except TooLateError:
             return PAST_DEADLINE
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except OSError as error:
             # Also when the head had come and the body broke off: what was done is in the body.
             self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
             return _unanswered(flight, error)
-        finally:
-            current_flight.reset(token)
-        self._observer.answered(flight.method, answer.code, time.perf_counter() - begun_s)
-        self._note(flight, answer, auth)
+        return self._told(flight, given, auth, time.perf_counter() - begun_s)
+
+    def _told(self, flight: Flight, given: HttpAnswer, auth: Auth, took_s: float | None) -> Answer:
+        answer = Answer(given.status, given.body, _seconds(given.retry_after) if given.retry_after else None)
+        self._observer.answered(flight.method, answer.code, took_s)
+        if answer.code == 401:
+            self.config.credentials.suspect(auth)
+        elif answer.code == 403:
+            missing = missing_permission(answer, flight.path, flight.body)
+            if missing is not None:
+                self._on_forbidden(missing)
         return answer
+
+    def _library(self) -> "Session":
+        if self._session is None:
+            from oarlock.cluster.http.session import Session  # noqa: PLC0415 - it takes 8 MB, and few need it
+
+            self._session = Session(self.config, self._user_agent, self.request_timeout_s)
+        return self._session
 
     async def _authenticate(self) -> tuple[Answer, Auth | None]:
         """(nothing, the Auth to use) or (why there is none, None)."""
@@ -267,47 +252,11 @@ class Transport:
             return Answer(NOT_SENT, error=str(error)), None
         return _NOTHING, auth
 
-    async def _start(self, flight: Flight, auth: Auth, timeout: aiohttp.ClientTimeout) -> ClientResponse:
-        if self._session is None:
-            self._session = open_session(self._user_agent, self.request_timeout_s)
-        headers = list(auth.headers)
-        if flight.body:
-            headers.append(("Content-Type", flight.content_type))
-        if flight.traceparent:
-            headers.append(("traceparent", flight.traceparent))
-        return await self._session.request(
-            flight.method,
-            URL(self.config.server + flight.path, encoded=True),
-            data=flight.body or None,
-            headers=headers,
-            allow_redirects=False,
-            timeout=timeout,
-            ssl=self._tls or True,
-            server_hostname=self.config.tls.server_name or None,
-            proxy=self.config.proxy or None,
-        )
-
     def _make_tls(self, auth: Auth) -> None:
         # A connection belongs to its context, so those made with an earlier certificate are not used again.
         if self._secure:
             self._tls = tls_context(self.config.tls, auth.certificate_pem, auth.key_pem)
         self._tls_of = auth
-
-    def _timeout(self, timeout_s: float) -> aiohttp.ClientTimeout:
-        made = self._timeouts.get(timeout_s)
-        if made is None:
-            made = self._timeouts[timeout_s] = aiohttp.ClientTimeout(
-                total=timeout_s, sock_connect=min(timeout_s, self.request_timeout_s)
-            )
-        return made
-
-    def _note(self, flight: Flight, answer: Answer, auth: Auth) -> None:
-        if answer.code == 401:
-            self.config.credentials.suspect(auth)
-        elif answer.code == 403:
-            missing = missing_permission(answer, flight.path, flight.body)
-            if missing is not None:
-                self._on_forbidden(missing)
 
 
 _NOTHING = Answer(NOT_SENT)
@@ -318,13 +267,8 @@ def _unanswered(flight: Flight, error: Exception) -> Answer:
         text = f"no answer within {flight.timeout_s:g} s"
     else:
         text = f"{type(error).__name__}: {error}"
-        flight.dropped = flight.sent and isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError)
+        flight.dropped = flight.sent and isinstance(error, ConnectionResetError | BrokenPipeError)
     return Answer(NO_ANSWER if flight.sent else NOT_SENT, error=text)
-
-
-def _retry_after_s(response: ClientResponse) -> float | None:
-    header = response.headers.get("Retry-After")
-    return None if header is None else _seconds(header)
 
 
 def _seconds(header: str) -> float | None:

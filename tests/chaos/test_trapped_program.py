@@ -16,7 +16,7 @@ from oarlock.chaos.faults.points import POINTS
 from oarlock.chaos.faults.traps import Traps
 from oarlock.chaos.rig import trapped_program
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.http.write_pool import _Connection
+from oarlock.cluster.http.pool import _Connection
 from oarlock.controllers.pods.slow_start import SlowStart
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.turn.engine.api import KubeApi

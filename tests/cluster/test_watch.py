@@ -6,12 +6,12 @@ import sys
 import termios
 from contextlib import aclosing, asynccontextmanager
 
-import aiohttp
 import orjson
 import pytest
 from aiohttp import web
 
 from oarlock.cluster.client import Client
+from oarlock.cluster.http.session import Stream
 from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.resources import NODES, PODS
 from oarlock.cluster.watch import IDLE_S, OPEN_TRIES, Broken, Deaf, Expired, watch_batches
@@ -317,7 +317,7 @@ async def test_watches_take_no_place_from_writes():
 class Tapped(Transport):
     """Keeps the answers that its watches read."""
 
-    opened: aiohttp.ClientResponse
+    opened: Stream
 
     @asynccontextmanager
     async def stream(self, path, **given):
@@ -364,7 +364,7 @@ async def test_a_busy_reader_hears_of_the_end_at_once():
     ):
         assert [event.rv for event in await anext(batches)] == ["2"]
         go_on.set()
-        while transport.opened.connection.protocol.is_connected():
+        while transport.opened.response.connection.protocol.is_connected():
             await asyncio.sleep(0.001)
         with pytest.raises(Broken):
             await anext(batches)
@@ -379,7 +379,7 @@ async def test_where_the_kernel_gathers_nothing_events_come_all_the_same(monkeyp
     assert ([event.rv for event in events], error) == (["2", "3"], None)
 
 
-def unread(response: aiohttp.ClientResponse) -> int:
+def unread(stream: Stream) -> int:
     """Bytes that the kernel holds for us."""
-    descriptor = response.connection.transport.get_extra_info("socket").fileno()
-    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+    assert stream.socket is not None
+    return int.from_bytes(fcntl.ioctl(stream.socket.fileno(), termios.FIONREAD, b"\0" * 4), sys.byteorder)

@@ -1,4 +1,4 @@
-"""Counts what is asked of the API server; the ``cluster.http.session.RequestObserver`` of every process."""
+"""Counts what is asked of the API server; the ``cluster.http.flight.RequestObserver`` of every process."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ WRITES = ["POST", "PUT", "PATCH", "DELETE"]
 
 @pytest.fixture(autouse=True, params=["straight", "library"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Writes go straight; by the library where there is a proxy. All that follows holds for both."""
+    """Requests go straight; by the library where there is a proxy. All that follows holds for both."""
     if request.param == "library":
         monkeypatch.setattr(RequestWriter, "written", lambda *args: None)
     return str(request.param)
@@ -62,7 +62,7 @@ async def test_without_the_switch_the_library_repeats(method, monkeypatch):
     async with server.running() as url, Transport(config_of(url)) as transport:
         await transport.write(method, "/first", b"{}")
         assert transport._session is not None
-        transport._session._retry_connection = True
+        transport._session.client._retry_connection = True
         await transport.write(method, "/second", b"{}")
     assert len(server.requests) == 3
 
@@ -227,18 +227,21 @@ async def test_what_a_request_carries():
     assert patch.headers["Content-Type"] == "application/json-patch+json"
     assert "timeout" not in get.query
     assert "Accept-Encoding" not in get.headers
+    assert "Content-Length" not in get.headers
     assert get.headers["Accept"] == "application/json"
 
 
 @looped
-async def test_sockets_give_up_on_unacknowledged_bytes_with_the_request():
+async def test_sockets_give_up_on_unacknowledged_bytes_with_the_request(monkeypatch):
+    monkeypatch.setattr(RequestWriter, "written", lambda *args: None)
+
     async def handler(request: web.Request) -> web.Response:
         return json_response({})
 
     async with serving(handler) as url, Transport(config_of(url), request_timeout_s=2.5) as transport:
         await transport.read("/x")
         assert transport._session is not None
-        connector = transport._session.connector
+        connector = transport._session.client.connector
         assert connector is not None
         [[(protocol, _)]] = connector._conns.values()
         sock = protocol.transport.get_extra_info("socket")
@@ -247,7 +250,7 @@ async def test_sockets_give_up_on_unacknowledged_bytes_with_the_request():
 
 
 @looped
-async def test_so_do_those_of_writes():
+async def test_so_do_those_that_go_straight():
     async def handler(request: web.Request) -> web.Response:
         return json_response({})
 

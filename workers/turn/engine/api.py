@@ -18,7 +18,7 @@ from oarlock.cluster.client import Client, PatchType, WriteOptions
 from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.forbidden import OnForbidden, log_missing
-from oarlock.cluster.http.session import RequestObserver
+from oarlock.cluster.http.flight import RequestObserver
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing
-from oarlock.cluster.http.session import RequestObserver
+from oarlock.cluster.http.flight import RequestObserver
 from oarlock.cluster.http.throttle import Limiter, limiter
 from oarlock.cluster.listing import list_all
 from oarlock.cluster.reader import Reader

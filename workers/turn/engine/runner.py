@@ -15,7 +15,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values.claims import Batch, Claim, Idle
 from oarlock.broker.values.errors import BrokerUnreachable, ClaimLost, EpochOver
 from oarlock.broker.values.turns import Finish, Verdict
-from oarlock.cluster.http.session import RequestObserver
+from oarlock.cluster.http.flight import RequestObserver
 from oarlock.workers.counters.request_counts import RequestCounts
 from oarlock.workers.counters.turn_counts import TurnCounts
 from oarlock.workers.counters.turn_slots import TurnSlot

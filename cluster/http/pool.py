@@ -1,8 +1,8 @@
-"""Connections for writes: each carries one request after the other, and no request is ever repeated.
+"""Connections for requests: each carries one after the other, and no request is ever repeated.
 
 A general HTTP client costs four times the CPU that a write needs (docs/benchmarks.md). So this speaks only as much
-HTTP/1.1 (RFC 9112) as a write needs: one request with a known length; one answer with a Content-Length, in chunks, or
-up to the end of the connection. A malformed answer ends the connection, and the request stays unanswered.
+HTTP/1.1 (RFC 9112) as a write or a read needs: one request with a known length; one answer with a Content-Length, in
+chunks, or up to the end of the connection. A malformed answer ends the connection, and the request stays unanswered.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ import time
 from typing import cast
 from urllib.parse import urlsplit
 
+from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, TooLateError
 from oarlock.cluster.http.messages import AnswerReader, HttpAnswer
-from oarlock.cluster.http.session import KEEPALIVE_S, Flight, TooLateError
 
 
 class _Connection(asyncio.Protocol):
@@ -86,7 +86,7 @@ class _Connection(asyncio.Protocol):
             waiting.set_exception(error)
 
 
-class WritePool:
+class Pool:
     """Connections to one server, straight, without a proxy. Use inside one event loop.
 
     server: its URL; server_name: the name to verify instead of the host; user_timeout_s: TCP_USER_TIMEOUT of the

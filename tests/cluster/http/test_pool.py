@@ -1,4 +1,4 @@
-"""Connections for writes: one that is gone before anything was handed to it has certainly sent nothing."""
+"""Connections: one that is gone before anything was handed to it has certainly sent nothing."""
 
 import asyncio
 import time
@@ -6,18 +6,17 @@ from unittest.mock import Mock
 
 import pytest
 
-from oarlock.cluster.http import write_pool
-from oarlock.cluster.http.session import Flight
-from oarlock.cluster.http.write_pool import WritePool
+from oarlock.cluster.http.flight import Flight
+from oarlock.cluster.http.pool import Pool, _Connection
 from tests.cluster.client_helpers import looped
 
 
 @looped
 async def test_a_connection_lost_as_soon_as_it_was_made_has_sent_nothing(monkeypatch):
-    pool = WritePool("http://127.0.0.1:1", "", 4.0, 4)
+    pool = Pool("http://127.0.0.1:1", "", 4.0, 4)
 
     async def lost(context):
-        return write_pool._Connection()
+        return _Connection()
 
     monkeypatch.setattr(pool, "_connect", lost)
     flight = Flight("POST", "/", timeout_s=4.0, clock=time.monotonic)
@@ -29,7 +28,7 @@ async def test_a_connection_lost_as_soon_as_it_was_made_has_sent_nothing(monkeyp
 @looped
 async def test_a_connection_that_the_server_closed_is_not_used_again_though_its_transport_closes_later():
     """As over TLS, where the transport waits for the other side to say goodbye, too."""
-    connection = write_pool._Connection()
+    connection = _Connection()
     connection.connection_made(Mock(spec=asyncio.Transport, is_closing=lambda: False))
     waiting = asyncio.get_running_loop().create_future()
     connection.send(b"POST / HTTP/1.1\r\n\r\n", waiting)
