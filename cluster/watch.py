@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from oarlock.cluster.answer import Answer, Status
+from oarlock.cluster.http.flight import reason
 from oarlock.cluster.http.frames import BadFrameError, Lines, WatchEvent, decode_event
 from oarlock.cluster.http.transport import Transport
 from oarlock.cluster.outcome import delay_s
@@ -106,7 +107,7 @@ async def _read(stream: "Stream", idle_s: float, batch_max: int) -> AsyncGenerat
         except TimeoutError as error:
             raise Deaf(f"nothing heard for {idle_s:g} s") from error
         except OSError as error:
-            raise Broken(f"cut off: {type(error).__name__}: {error}") from error
+            raise Broken(f"cut off: {reason(error)}") from error
         if not chunk:
             return
         batch: list[WatchEvent] = []

@@ -123,6 +123,13 @@ def _server(cluster: Entry, tls: TlsOptions, user: Entry) -> str:
     if "://" not in server:
         secure = tls.ca_pem or tls.insecure or user.values.get("client-certificate-data")
         server = f"{'https' if secure else 'http'}://{server}"
+    scheme, _, rest = server.partition("://")
+    server = f"{scheme.lower()}://{rest}"
+    if "@" in rest.partition("/")[0]:  # not repeated here: it holds a password
+        raise ConfigError(
+            f"kubeconfig {cluster.path}: server of cluster {cluster.name!r} names a user: give username and password "
+            "to the user of the context"
+        )
     try:
         parts = urlsplit(server)
         usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0

@@ -1,5 +1,8 @@
 """One request, and who is told of it."""
 
+import os
+import socket
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,12 +14,23 @@ class TooLateError(Exception):
     """The deadline passed before the first byte was handed over."""
 
 
+class LostError(ConnectionError):
+    """The connection ended before a byte of the answer came, as one may that was idle for long."""
+
+
+def reason(error: OSError) -> str:
+    """In words, without its class and number."""
+    if error.errno is None or isinstance(error, ssl.SSLError | socket.gaierror):  # their numbers are not the system's
+        return error.strerror or str(error) or type(error).__name__
+    return os.strerror(error.errno)
+
+
 @dataclass(slots=True, eq=False)
 class Flight:
     """One request, how long it may be sent, and what became of it.
 
-    timeout_s: for the whole request; deadline_s: on `clock`, None for none. sent: whether any byte may have left;
-    dropped: whether the connection ended during the request, as one that was idle for long may.
+    timeout_s: for the whole request; deadline_s: on `clock`, None for none; anew: on a connection of its own, none that
+    was idle. sent: whether any byte may have left; lost: whether the connection ended before a byte of the answer came.
     """
 
     method: str
@@ -27,8 +41,9 @@ class Flight:
     content_type: str = ""
     deadline_s: float | None = None
     traceparent: str = ""
+    anew: bool = False
     sent: bool = False
-    dropped: bool = False
+    lost: bool = False
 
     def too_late(self) -> bool:
         """Whether the deadline has passed."""

@@ -7,7 +7,7 @@ raises ValueError. It skips interim answers (1xx), trailers and chunk extensions
 from typing import NamedTuple
 
 HEAD_BYTES_MAX = 64 << 10
-BODY_BYTES_MAX = 1 << 30  # a page of a list is 500 objects, and etcd refuses those above 1.5 MB
+BODY_BYTES_MAX = 1 << 30  # a page of a list: 500 objects, and etcd refuses those above 1.5 MB
 _EMPTY = (204, 304)
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -92,7 +92,7 @@ class AnswerReader:
             return None
         if len(self._buffer) < self._length:
             return None
-        return self._done(bytes(self._buffer[: self._length]), len(self._buffer) == self._length)
+        return self._done(self._cut(0, self._length), len(self._buffer) == self._length)
 
     def at_end(self) -> HttpAnswer | None:
         """The answer, if its body lasts until the connection ends; None if the answer was cut off."""
@@ -146,6 +146,8 @@ class AnswerReader:
         elif name == b"connection":
             self._closes = self._closes or b"close" in value.lower()  # wins over keep-alive, whichever comes first
             self._keeps = self._keeps or b"keep-alive" in value.lower()
+        elif name == b"content-encoding":
+            raise ValueError(f"in {value[:40]!r}, which was not asked for")
         elif name == b"retry-after":
             self._retry_after = value.decode("ascii", "replace")
 
@@ -175,11 +177,15 @@ class AnswerReader:
                 break
             if buffer[after : after + 2] != b"\r\n":
                 raise ValueError("a chunk longer than it says")
-            self._chunks.append(bytes(buffer[end + 2 : after]))
+            self._chunks.append(self._cut(end + 2, after))
             self._size += length
             at = after + 2
         del buffer[:at]
         return None
+
+    def _cut(self, start: int, end: int) -> bytes:
+        """A part of the buffer, copied once."""
+        return bytes(memoryview(self._buffer)[start:end])
 
     def _limit(self, size: int) -> None:
         if size > BODY_BYTES_MAX:

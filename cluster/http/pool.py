@@ -6,24 +6,25 @@ chunks, or up to the end of the connection. A malformed answer ends the connecti
 """
 
 import asyncio
-import socket
 import ssl
 import time
+from collections.abc import Callable
 from typing import cast
-from urllib.parse import urlsplit
 
-from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, TooLateError
+from oarlock.cluster.http.connector import Connector
+from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, LostError, TooLateError, reason
 from oarlock.cluster.http.messages import AnswerReader, HttpAnswer
 
 
 class _Connection(asyncio.Protocol):
-    """One connection. Bytes that arrive while no request is under way end it."""
+    """One connection. Bytes that arrive while no request is under way end it. ``on_lost`` hears of its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_lost: Callable[["_Connection"], None]) -> None:
         self.transport: asyncio.Transport | None = None
         self.idle_since_s = 0.0
+        self._on_lost = on_lost
         self._waiting: asyncio.Future[HttpAnswer] | None = None
-        self._reader = AnswerReader()
+        self._reader: AnswerReader | None = None  # there from the first byte of an answer to its last one
 
     @property
     def usable(self) -> bool:
@@ -32,7 +33,6 @@ class _Connection(asyncio.Protocol):
     def send(self, request: bytes, waiting: asyncio.Future[HttpAnswer]) -> None:
         assert self.transport is not None
         self._waiting = waiting
-        self._reader = AnswerReader()
         self.transport.write(request)
 
     def drop(self) -> None:
@@ -50,6 +50,8 @@ class _Connection(asyncio.Protocol):
         if self._waiting is None:
             self.drop()  # nothing was asked
             return
+        if self._reader is None:
+            self._reader = AnswerReader()
         try:
             answer = self._reader.feed(data)
         except ValueError as error:
@@ -57,31 +59,35 @@ class _Connection(asyncio.Protocol):
             return
         if answer is None:
             return
-        waiting, self._waiting = self._waiting, None
+        waiting, self._waiting, self._reader = self._waiting, None, None
         if not answer.reusable:
             self.drop()
         if not waiting.done():
             waiting.set_result(answer)
 
     def eof_received(self) -> bool:
-        waiting, answer = self._waiting, self._reader.at_end() if self._waiting is not None else None
+        waiting, answer = self._waiting, self._reader.at_end() if self._reader is not None else None
         if waiting is not None and answer is not None and not waiting.done():
             self._waiting = None
             waiting.set_result(answer)
         # Drop it now: over TLS the transport closes only some rounds of the loop later and looks usable until then.
-        self._end(ConnectionResetError("the server closed the connection"))
+        self._end(self._loss("the server closed the connection"))
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
-        self._fail(error or ConnectionResetError("the server closed the connection"))
+        self._fail(self._loss(reason(error) if isinstance(error, OSError) else "the server closed the connection"))
+        self._on_lost(self)
+
+    def _loss(self, why: str) -> ConnectionError:
+        return LostError(why) if self._reader is None else ConnectionError(f"cut off: {why}")
 
     def _end(self, error: Exception) -> None:
         self.drop()
         self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        waiting, self._waiting = self._waiting, None
+        waiting, self._waiting, self._reader = self._waiting, None, None
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 
@@ -89,19 +95,14 @@ class _Connection(asyncio.Protocol):
 class Pool:
     """Connections to one server, straight, without a proxy. Use inside one event loop.
 
-    server: its URL; server_name: the name to verify instead of the host; user_timeout_s: TCP_USER_TIMEOUT of the
-    sockets; most: connections that are kept. Raises ValueError for a URL that is not http or https with a host.
+    server, server_name, connect_s: as of a Connector; most: connections that are kept. Raises ValueError for a URL
+    that is not http or https with a host.
     """
 
-    def __init__(self, server: str, server_name: str, user_timeout_s: float, most: int) -> None:
-        parts = urlsplit(server)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"not the URL of a server: {server}")
-        self._address = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
-        self._server_name = server_name or parts.hostname
-        self._user_timeout_ms, self._most = round(user_timeout_s * 1000), most
+    def __init__(self, server: str, server_name: str, connect_s: float, most: int) -> None:
+        self._connector, self._most = Connector(server, server_name, connect_s), most
         self._context: ssl.SSLContext | None = None
-        self._idle: list[_Connection] = []
+        self._idle: list[_Connection] = []  # that which was used last stands last
         self._open: set[_Connection] = set()
         self._closed = False
 
@@ -109,10 +110,11 @@ class Pool:
         """Send a request, at most once, and wait for its answer. ``context``: of TLS; None for none.
 
         Raises TooLateError if its deadline passed before the first byte was handed over, TimeoutError after
-        ``flight.timeout_s``, OSError.
+        ``flight.timeout_s``, LostError, OSError.
         """
         async with asyncio.timeout(flight.timeout_s):
-            connection = self._take(context) or await self._connect(context)
+            kept = None if flight.anew else self._take(context)
+            connection = kept or await self._connect(context)
             try:
                 if flight.too_late():  # connecting may have taken longer than was left
                     raise TooLateError
@@ -122,6 +124,10 @@ class Pool:
                 flight.sent = True
                 connection.send(request, waiting)
                 return await waiting
+            except LostError:
+                if kept is not None:  # a failover loses them all at once: no other request is to find out by itself
+                    self._discard_idle()
+                raise
             except BaseException as error:
                 if not isinstance(error, TooLateError):
                     connection.drop()
@@ -145,9 +151,7 @@ class Pool:
     def _take(self, context: ssl.SSLContext | None) -> _Connection | None:
         """The connection that was used last, so that superfluous ones grow old."""
         if context is not self._context:  # the idle ones belong to an earlier certificate
-            for connection in self._idle:
-                self._discard(connection)
-            self._idle.clear()
+            self._discard_idle()
             self._context = context
         while self._idle:
             connection = self._idle.pop()
@@ -157,8 +161,11 @@ class Pool:
         return None
 
     def _give(self, connection: _Connection, context: ssl.SSLContext | None) -> None:
+        now_s = time.monotonic()
+        while self._idle and now_s - self._idle[0].idle_since_s >= KEEPALIVE_S:
+            self._discard(self._idle.pop(0))
         if connection.usable and context is self._context and len(self._idle) < self._most:
-            connection.idle_since_s = time.monotonic()
+            connection.idle_since_s = now_s
             self._idle.append(connection)
         else:
             self._discard(connection)
@@ -167,18 +174,17 @@ class Pool:
         connection.drop()
         self._open.discard(connection)
 
+    def _discard_idle(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            self._discard(connection)
+
     async def _connect(self, context: ssl.SSLContext | None) -> _Connection:
-        host, port = self._address
-        loop = asyncio.get_running_loop()
-        transport, connection = await loop.create_connection(
-            _Connection,
-            host,
-            port,
-            ssl=context,
-            server_hostname=self._server_name if context is not None else None,
-        )
-        made = transport.get_extra_info("socket")
-        # Bytes the other side never acknowledges end the connection together with the request's own time (session.py).
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._user_timeout_ms)
+        connection = await self._connector.connect(lambda: _Connection(self._lost), context)
         self._open.add(connection)
         return connection
+
+    def _lost(self, connection: _Connection) -> None:
+        self._open.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)

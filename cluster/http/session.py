@@ -18,7 +18,8 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from oarlock.cluster.access.config import ClusterConfig
-from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, TooLateError
+from oarlock.cluster.http.connector import socket_factory
+from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, LostError, TooLateError
 from oarlock.cluster.http.messages import HttpAnswer
 
 READ_BUFFER = 1 << 20  # bytes buffered for a reader before the socket is paused
@@ -82,7 +83,7 @@ class Session:
         """Send a request, at most once, and wait for its answer. ``headers``: those of the credentials.
 
         Raises TooLateError if its deadline passed before the first byte was handed over, TimeoutError after
-        ``flight.timeout_s``, OSError.
+        ``flight.timeout_s``, LostError, OSError.
         """
         async with await self._start(flight, headers, context, self._timeout(flight.timeout_s)) as response:
             return await _read(response)
@@ -158,24 +159,17 @@ def _errors_of_the_system() -> Iterator[None]:
     except aiohttp.ClientConnectorError as error:
         raise ConnectionError(str(error)) from error
     except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-        raise ConnectionResetError(str(error)) from error
+        raise LostError(str(error)) from error
     except aiohttp.ClientError as error:
-        raise ConnectionError(f"{type(error).__name__}: {error}") from error
+        raise ConnectionError(str(error) or type(error).__name__) from error
 
 
 def _open(user_agent: str, user_timeout_s: float) -> aiohttp.ClientSession:
-    def make_socket(address: tuple[object, ...]) -> socket.socket:
-        family, kind, protocol = address[:3]
-        made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
-        made.setblocking(False)
-        # Bytes that stay unacknowledged for the request's own time end the connection; otherwise a dead path could
-        # hold them for a quarter of an hour and deliver them then.
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout_s * 1000))
-        return made
-
     # No limit here: writes wait at the transport's gate, where waiting uses up none of their time, and
     # watches, each holding a connection for minutes, must not take places from writes.
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S, socket_factory=make_socket)
+    connector = aiohttp.TCPConnector(
+        limit=0, keepalive_timeout=KEEPALIVE_S, socket_factory=socket_factory(user_timeout_s)
+    )
     session = aiohttp.ClientSession(
         connector=connector,
         request_class=CheckedRequest,

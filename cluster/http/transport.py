@@ -20,7 +20,7 @@ from oarlock.cluster.access.credentials import Auth, ConfigError
 from oarlock.cluster.access.tls import tls_context
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission
-from oarlock.cluster.http.flight import Flight, RequestObserver, TooLateError, Unobserved
+from oarlock.cluster.http.flight import Flight, LostError, RequestObserver, TooLateError, Unobserved, reason
 from oarlock.cluster.http.messages import HttpAnswer, RequestWriter
 from oarlock.cluster.http.pool import Pool
 
@@ -76,11 +76,11 @@ class Transport:
         self._timeout_query = f"timeout={round(request_timeout_s * 1000)}ms"
         self._user_agent = user_agent(role)
         self._writes = asyncio.Semaphore(writes_max)
-        self._secure = config.server.startswith("https://")
+        parts = urlsplit(config.server)
+        self._secure = parts.scheme == "https"
         self._tls: ssl.SSLContext | None = None
         self._tls_of: Auth | None = None
         self._session: Session | None = None
-        parts = urlsplit(config.server)
         self._writer = RequestWriter(parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), self._user_agent)
         self._straight: Pool | None = None
         if not config.proxy:
@@ -115,7 +115,7 @@ class Transport:
                     await self._straight.greet(self._tls)
 
     async def read(self, path: str, *, timeout_s: float | None = None) -> Answer:
-        """GET. Asked a second time if the connection was dropped under it, or if a 401 led to other credentials."""
+        """GET. Asked a second time if the connection was lost under it, or if a 401 led to other credentials."""
         flight = Flight("GET", path, timeout_s=timeout_s or self.request_timeout_s, clock=self.clock)
         refusal, auth = await self._authenticate()
         if auth is None:
@@ -194,8 +194,10 @@ class Transport:
 
     async def _read_again(self, flight: Flight, answer: Answer, auth: Auth) -> Auth | None:
         """With what to ask a read again, or None if its answer stands. Never for a write."""
-        if flight.dropped:
-            flight.sent = flight.dropped = False
+        if self._closed:
+            return None
+        if flight.lost:
+            flight.sent, flight.lost, flight.anew = False, False, True
             return auth
         if answer.code != 401:
             return None
@@ -262,12 +264,9 @@ class Transport:
 _NOTHING = Answer(NOT_SENT)
 
 
-def _unanswered(flight: Flight, error: Exception) -> Answer:
-    if isinstance(error, TimeoutError):
-        text = f"no answer within {flight.timeout_s:g} s"
-    else:
-        text = f"{type(error).__name__}: {error}"
-        flight.dropped = flight.sent and isinstance(error, ConnectionResetError | BrokenPipeError)
+def _unanswered(flight: Flight, error: OSError) -> Answer:
+    flight.lost = flight.sent and isinstance(error, LostError)
+    text = f"no answer within {flight.timeout_s:g} s" if isinstance(error, TimeoutError) else reason(error)
     return Answer(NO_ANSWER if flight.sent else NOT_SENT, error=text)
 
 

@@ -122,7 +122,7 @@ def test_between_a_command_and_its_reply(log: Log, script: str) -> None:
     ],
 )
 def test_between_a_request_and_its_answer(log: Log, request_line: bytes, point: str) -> None:
-    _Connection().send(request_line + b"\r\n\r\n", cast(Any, None))
+    _Connection(lambda _: None).send(request_line + b"\r\n\r\n", cast(Any, None))
     assert log.lines == ["request", *([point] if point else [])]
 
 

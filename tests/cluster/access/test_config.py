@@ -114,6 +114,7 @@ def test_tls_options(write):
         ("http://127.0.0.1:8001/", "http://127.0.0.1:8001"),
         ("https://host/k8s/clusters/c-1/", "https://host/k8s/clusters/c-1"),
         ("localhost:8080", "http://localhost:8080"),
+        ("HTTPS://host", "https://host"),
     ],
 )
 def test_servers(write, given, server):
@@ -200,6 +201,7 @@ BAD_EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "log-in"
         ),
         pytest.param(kubeconfig({"server": ""}), "cluster 'c' has no server", id="no server"),
         pytest.param(kubeconfig({"server": "ftp://x"}), "is not an http or https address", id="not http"),
+        pytest.param(kubeconfig({"server": "https://me:pw@x"}), "cluster 'c' names a user: give", id="user in the URL"),
         pytest.param(kubeconfig({"server": "https://a:b"}), "is not an http or https address", id="bad port"),
         pytest.param(
             kubeconfig({"proxy-url": "socks5://x:1"}), "proxy-url of cluster 'c' is not an http", id="socks proxy"

@@ -125,7 +125,7 @@ async def test_a_watch_refused_with_401_is_opened_with_the_new_token(tmp_path):
             path.write_text("two")
             credentials.suspect(credentials.current())
             async with transport.stream("/x", head_timeout_s=2) as opened:
-                assert opened.status == 200
+                assert opened.response.status == 200
 
 
 PLUGIN = """\

@@ -1,0 +1,105 @@
+"""Opens connections to one server.
+
+Its name is looked up once for all that wait for it. Where it has several addresses, the next one is tried after 0.25 s
+beside those before it (RFC 8305), so that a dead one costs no more than that.
+"""
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import aiohappyeyeballs
+
+from oarlock.cluster.http.flight import reason
+
+HEAD_START_S = 0.25  # of an address before the next one: the delay that RFC 8305, section 5 recommends
+NAME_KEPT_S = 10.0  # as aiohttp keeps it; a failover that moves a name is followed after that
+
+SocketFactory = Callable[[tuple[object, ...]], socket.socket]
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+class Connector:
+    """server: its URL; server_name: the name to verify instead of the host; connect_s: how long it may take until a
+    connection is open, and TCP_USER_TIMEOUT of its socket. Use inside one event loop.
+
+    Raises ValueError for a URL that is not http or https with a host.
+    """
+
+    def __init__(self, server: str, server_name: str, connect_s: float) -> None:
+        parts = urlsplit(server)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"not the URL of a server: {server}")
+        self._secure = parts.scheme == "https"
+        self._host, self._port = parts.hostname, parts.port or (443 if self._secure else 80)
+        self._name = (server_name or self._host).rstrip(".")  # a certificate never names the root
+        self._connect_s = connect_s
+        self._make_socket = socket_factory(connect_s)
+        self._addresses: Sequence[aiohappyeyeballs.AddrInfoType] = ()
+        self._known_until_s = 0.0
+        self._lookup: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        """host:port, to be told to people."""
+        return f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+
+    async def connect(self, protocol: Callable[[], P], context: ssl.SSLContext | None) -> P:
+        """Open a connection. ``context``: of TLS; None for none. Raises ConnectionError: where to, and why."""
+        assert self._secure == (context is not None), "a server is spoken to as its URL says"
+        try:
+            async with asyncio.timeout(self._connect_s):
+                return await self._connected(protocol, context)
+        except TimeoutError as error:
+            raise ConnectionError(f"no connection to {self.address} within {self._connect_s:g} s") from error
+        except OSError as error:
+            raise ConnectionError(f"cannot connect to {self.address}: {reason(error)}") from error
+
+    async def _connected(self, protocol: Callable[[], P], context: ssl.SSLContext | None) -> P:
+        if time.monotonic() >= self._known_until_s:
+            await self._look_up()
+        made = await aiohappyeyeballs.start_connection(
+            self._addresses, happy_eyeballs_delay=HEAD_START_S, socket_factory=self._make_socket
+        )
+        _, connection = await asyncio.get_running_loop().create_connection(  # the socket is the loop's from here on
+            protocol, sock=made, ssl=context, server_hostname=self._name if context is not None else None
+        )
+        return connection
+
+    async def _look_up(self) -> None:
+        """One for all who ask at the same time; it goes on where one of them gives up."""
+        if self._lookup is None:
+            self._lookup = asyncio.create_task(self._resolve())
+            self._lookup.add_done_callback(self._looked_up)
+        await asyncio.shield(self._lookup)
+
+    def _looked_up(self, lookup: asyncio.Task[None]) -> None:
+        self._lookup = None
+        if not lookup.cancelled():
+            lookup.exception()  # those who wait are told of it, if any still do
+
+    async def _resolve(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        self._known_until_s = time.monotonic() + NAME_KEPT_S
+
+
+def socket_factory(user_timeout_s: float) -> SocketFactory:
+    """Makes sockets for addresses as getaddrinfo gives them.
+
+    Bytes that stay unacknowledged for the request's own time end the connection; otherwise a dead path could hold them
+    for a quarter of an hour and deliver them then.
+    """
+
+    def make_socket(address: tuple[object, ...]) -> socket.socket:
+        family, kind, protocol = address[:3]
+        made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
+        made.setblocking(False)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout_s * 1000))
+        return made
+
+    return make_socket
