@@ -115,7 +115,8 @@ def claim(
     if queued > len(found):
         state.wake_for(spec.queue)
         state.wake(now)
-    return Batch(spec.queue, claims, watermarks, local_caches)
+    waited_ms = [max(0, now - int(claim.why.partition(" ")[0])) for claim in claims]
+    return Batch(spec.queue, claims, watermarks, local_caches, waited_ms)
 
 
 def _refusal(state: EpochState, holder: str) -> Idle | None:

@@ -143,7 +143,7 @@ class Batch:
     watermarks: dict[str, Watermark]
     local_caches: dict[str, Delta] = field(default_factory=dict)
     waited_ms: Sequence[int] = field(default=(), compare=False)
-    """How long each key was queued, by Redis's clock. Empty from the in-memory twin, which does not measure it."""
+    """How long each key was queued, by Redis's clock; by the in-memory twin's, since its first trigger."""
     deadline_ms: int = field(default=0, compare=False)
     """Until when its claims may send, by the clock of the worker, which enters it."""
 

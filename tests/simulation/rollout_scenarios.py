@@ -47,6 +47,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             ROUGH, habits=CHANGES, refuses={"patch": 0.4, "create": 0.2}, faulty=0.1, pace_ms=(0, 1, 5, 50, 200, 400)
         )
     },
+    "few at once": {"weights": replace(ROUGH, habits=SCALES, user=5), "burst": 1},
 }
 
 OPPORTUNITIES: dict[str, tuple[str, ...]] = {

@@ -161,9 +161,8 @@ class _Known:
         wanted = sorted(names.union(_pod_name(each.target) for each in deletes))
         if not wanted:
             return
-        if not limited and len(wanted) > READS_A_TURN:
-            wanted = wanted[:READS_A_TURN]
-            self._outcome.again_in(0)
+        if not limited:
+            wanted = wanted[:READS_A_TURN]  # what is open and over brings the key back by itself
         found = yield from _live_pods(owner, wanted, limited, self._outcome)
         for name in sorted(names & found.keys()):
             self._end_create(name, found[name])

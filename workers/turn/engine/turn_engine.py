@@ -127,6 +127,8 @@ class TurnEngine(ABC):
         reports = controller.flavour.reports_terminating(settings.terminating_replicas)
         status = StatusWriter(reports, wall_ms, kept=KeptCount(self.count_dropped))
         limited = bool(settings.kube_api_qps) or settings.budget is not None
+        if is_bounded(settings, controller.queue):  # keys of the same claim wait for the end of the turn
+            return TurnContext(settings.view_age_max_ms, wall_ms, status, limited)
         return TurnContext(settings.view_age_max_ms, wall_ms, status, limited, self.may_go_on)
 
     def _rollout(self, controller: RolloutController) -> RolloutContext:

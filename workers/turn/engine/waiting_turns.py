@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SLOW_MS = 100
 """A turn that waits for so long keeps its worker from nothing else. A usual answer takes a tenth of it."""
+LONG_MS = 250
+"""Nor does one that began so long ago, however short each of its waits is: it may have many waves to send."""
 PLACES = 48
 """So many turns may wait beside each other, and no more than three for four requests that their worker may have on the
 wire: a turn that waits may hold one.
@@ -51,8 +53,10 @@ class WaitingTurns:
         self.places_max = min(PLACES, writes_in_flight * 3 // 4)
         self._waiting: dict[UnderWay, int] = {}
         """With the ms since when it waits."""
-        self._not_slow_yet: deque[tuple[UnderWay, int]] = deque()
-        """In the order in which they began to wait for the API; some of them wait no more."""
+        self._not_slow_yet: deque[tuple[UnderWay, int, int]] = deque()
+        """With the ms at which they began to wait for the API, and from which on others need not wait with them; in the
+        order of the former. Some of them wait no more.
+        """
         self._ready: SimpleQueue[UnderWay] = SimpleQueue()
 
     def __len__(self) -> int:
@@ -62,7 +66,7 @@ class WaitingTurns:
         """It cannot go on before ``waits_for`` is done, however that ends."""
         self._waiting[each] = now_ms
         if not _in_function(each):
-            self._not_slow_yet.append((each, now_ms))
+            self._not_slow_yet.append((each, now_ms, min(now_ms + SLOW_MS, each.begun_ms + LONG_MS)))
         waits_for.add_done_callback(lambda _: self._ready.put(each))
         if each.failure is not None:
             self._ready.put(each)
@@ -93,9 +97,9 @@ class WaitingTurns:
     def quick_until_ms(self, now_ms: int) -> int:
         """Until then the worker waits for one of them alone; 0: each waits for a function of a user, or for long."""
         while self._not_slow_yet:
-            each, since_ms = self._not_slow_yet[0]
-            if self._waiting.get(each) == since_ms and now_ms - since_ms < SLOW_MS:
-                return since_ms + SLOW_MS
+            each, since_ms, slow_ms = self._not_slow_yet[0]
+            if self._waiting.get(each) == since_ms and now_ms < slow_ms:
+                return slow_ms
             self._not_slow_yet.popleft()
         return 0
 

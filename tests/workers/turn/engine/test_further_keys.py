@@ -11,7 +11,7 @@ import pytest
 from oarlock.broker.values.claims import Batch, Claim, Idle
 from oarlock.broker.values.errors import EpochOver
 from oarlock.broker.values.objects import Cached
-from oarlock.workers.turn.engine.waiting_turns import OBJECTS_MAX, PLACES, SLOW_MS
+from oarlock.workers.turn.engine.waiting_turns import LONG_MS, OBJECTS_MAX, PLACES, SLOW_MS
 from tests.manual_clock import ManualClock
 from tests.workers.turn.engine.test_runner import QUEUE, Rig, Script, Turn, answered, claim_of
 
@@ -102,6 +102,16 @@ def test_each_wait_of_a_turn_counts_from_its_own_beginning() -> None:
     acts = [*pause, answered(first), *pause, answered(second)]
     rig.runner._waiting.next = _answering(rig, acts)  # type: ignore[method-assign]
     assert rig.run_beside(claim_of("a"), a=[first, second]) == ["a", "a", "a", "end of a"]
+
+
+def test_further_keys_run_beside_a_turn_that_began_long_ago() -> None:
+    """However short each of its waits is."""
+    waits = [Future[Any]() for _ in range(1 + LONG_MS // (SLOW_MS // 2))]
+    rig = FunctionRig()
+    acts = [act for each in waits for act in (lambda: rig.clock.advance(SLOW_MS // 2), answered(each))]
+    rig.runner._waiting.next = _answering(rig, acts)  # type: ignore[method-assign]
+    told = rig.run_beside(claim_of("a"), a=waits)
+    assert told.index("asks") == len(waits) - 1, told
 
 
 def test_where_a_key_waits_that_is_claimed_alone_nothing_more_is_asked_for() -> None:
