@@ -58,6 +58,10 @@ class Connector:
             raise ConnectionError(f"no connection to {self.address} within {self._connect_s:g} s") from error
         except OSError as error:
             raise ConnectionError(f"cannot connect to {self.address}: {reason(error)}") from error
+        except UnicodeError as error:  # such as two dots beside each other
+            raise ConnectionError(
+                f"cannot connect to {self.address}: {self._name!r} is not the name of a host"
+            ) from error
 
     async def _connected(self, protocol: Callable[[], P], context: ssl.SSLContext | None) -> P:
         if time.monotonic() >= self._known_until_s:

@@ -266,7 +266,9 @@ _NOTHING = Answer(NOT_SENT)
 
 def _unanswered(flight: Flight, error: OSError) -> Answer:
     flight.lost = flight.sent and isinstance(error, LostError)
-    text = f"no answer within {flight.timeout_s:g} s" if isinstance(error, TimeoutError) else reason(error)
+    text = reason(error)
+    if isinstance(error, TimeoutError):
+        text = f"no {'answer' if flight.sent else 'connection'} within {flight.timeout_s:g} s"
     return Answer(NO_ANSWER if flight.sent else NOT_SENT, error=text)
 
 

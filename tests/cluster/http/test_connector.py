@@ -123,6 +123,16 @@ async def test_a_refusal_names_the_server():
     assert (answer.code, answer.error) == (NOT_SENT, "cannot connect to 127.0.0.1:1: Connection refused")
 
 
+@pytest.mark.parametrize("server", ["http://foo..bar:1", "https://.foo:1"])
+@looped
+async def test_what_is_no_name_is_told_as_such(server):
+    async with Transport(config_of(server)) as transport:
+        answer = await transport.read("/x")
+    address = server.partition("://")[2]
+    assert answer.code == NOT_SENT
+    assert answer.error.startswith(f"cannot connect to {address}: ")
+
+
 @pytest.mark.parametrize(
     ("server", "server_name", "address", "verified"),
     [
