@@ -32,7 +32,7 @@ from oarlock.workers.turn.turn_outcome import TurnOutcome
 GO_ON_MS = 1_500
 """A turn decides on more pods only if it can create them, at its pace so far, within this time of its first create."""
 PLANS_MAX = 2
-"""And as often at most: after a kill the claim reads all their names in one step of Redis."""
+"""So many a turn carries out at most: after a kill, a claim reads the names of all of them in one step of Redis."""
 _NO_BACK_OFFS: Mapping[str, str] = {}
 
 
