@@ -93,6 +93,16 @@ def reply(writer: asyncio.StreamWriter, body: bytes = b"{}", code: int = 200) ->
     writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (code, len(body), body))
 
 
+def answering(body: bytes = b"{}") -> RawServer:
+    """Answers every request with this."""
+
+    def react(nth: int, writer: asyncio.StreamWriter) -> bool:
+        reply(writer, body)
+        return True
+
+    return RawServer(react)
+
+
 def config_of(url: str, **more: Any) -> ClusterConfig:
     return ClusterConfig(server=url, **more)
 

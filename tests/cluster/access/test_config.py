@@ -54,6 +54,12 @@ def test_nothing_secret_is_ever_shown(write):
     assert "s3cret" not in repr(config.credentials.current())
 
 
+def test_a_password_in_the_address_is_not_repeated(write):
+    with pytest.raises(ConfigError) as raised:
+        from_kubeconfig([write(kubeconfig({"server": "https://me:s3cret@host"}))])
+    assert "s3cret" not in str(raised.value)
+
+
 def b64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 

@@ -15,7 +15,7 @@ from oarlock.cluster.answer import NOT_SENT
 from oarlock.cluster.http.connector import Connector
 from oarlock.cluster.http.flight import reason
 from oarlock.cluster.http.transport import Transport
-from tests.cluster.client_helpers import RawServer, config_of, looped, reply
+from tests.cluster.client_helpers import answering, config_of, looped
 
 
 @pytest.fixture
@@ -28,14 +28,6 @@ def hole() -> Iterator[int]:
             filling.setblocking(False)
             filling.connect_ex(listening.getsockname())
         yield listening.getsockname()[1]
-
-
-def answering() -> RawServer:
-    def react(nth: int, writer: asyncio.StreamWriter) -> bool:
-        reply(writer)
-        return True
-
-    return RawServer(react)
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *ports: int, takes_s: float = 0.0) -> list[str]:

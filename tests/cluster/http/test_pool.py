@@ -5,6 +5,8 @@ nothing; and where one of them turns out to be lost, so are the others that were
 import asyncio
 import gc
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from unittest.mock import Mock
 
 import pytest
@@ -14,7 +16,7 @@ from oarlock.cluster.http.flight import KEEPALIVE_S, Flight
 from oarlock.cluster.http.messages import AnswerReader
 from oarlock.cluster.http.pool import Pool, _Connection
 from oarlock.cluster.http.transport import Transport
-from tests.cluster.client_helpers import RawServer, config_of, looped, reply
+from tests.cluster.client_helpers import RawServer, answering, config_of, looped, reply
 
 
 @looped
@@ -67,34 +69,34 @@ class Failover(RawServer):
         return True
 
 
-@looped
-async def test_after_a_failover_the_first_read_is_answered():
-    """Its second try goes over a new connection, not over another one that is as dead."""
+@asynccontextmanager
+async def failed_over() -> AsyncIterator[tuple[Failover, Transport]]:
+    """A server, and a client with ten idle connections that it resets when they are used."""
     server = Failover()
     async with server.running() as url, Transport(config_of(url)) as transport:
         await asyncio.gather(*(transport.write("POST", "/x", b"{}") for _ in range(10)))
         server.happened()
+        yield server, transport
+
+
+@looped
+async def test_after_a_failover_the_first_read_is_answered():
+    """Its second try goes over a new connection, not over another one that is as dead."""
+    async with failed_over() as (server, transport):
         assert [(await transport.read("/x")).code for _ in range(3)] == [200, 200, 200]
     assert server.resets == 1
 
 
 @looped
 async def test_after_a_failover_one_write_is_without_an_answer():
-    server = Failover()
-    async with server.running() as url, Transport(config_of(url)) as transport:
-        await asyncio.gather(*(transport.write("POST", "/x", b"{}") for _ in range(10)))
-        server.happened()
+    async with failed_over() as (_, transport):
         codes = [(await transport.write("POST", "/x", b"{}")).code for _ in range(3)]
     assert codes == [NO_ANSWER, 200, 200]
 
 
 @looped
 async def test_an_idle_connection_keeps_no_answer():
-    def react(nth: int, writer: asyncio.StreamWriter) -> bool:
-        reply(writer, b"x" * (1 << 20))
-        return True
-
-    async with RawServer(react).running() as url, Transport(config_of(url)) as transport:
+    async with answering(b"x" * (1 << 20)).running() as url, Transport(config_of(url)) as transport:
         await asyncio.gather(*(transport.read("/x") for _ in range(8)))
         gc.collect()
         held = [each for each in gc.get_objects() if isinstance(each, AnswerReader)]
@@ -124,11 +126,7 @@ async def test_a_connection_that_ended_while_it_was_idle_is_forgotten():
 
 @looped
 async def test_connections_that_were_idle_for_long_are_closed():
-    def react(nth: int, writer: asyncio.StreamWriter) -> bool:
-        reply(writer)
-        return True
-
-    async with RawServer(react).running() as url, Transport(config_of(url)) as transport:
+    async with answering().running() as url, Transport(config_of(url)) as transport:
         await asyncio.gather(*(transport.read("/x") for _ in range(4)))
         straight = transport._straight
         assert straight is not None

@@ -65,6 +65,16 @@ def test_one_turn(replicas: int, expected: list[int]) -> None:
     assert len(rig.pods(uid)) == rig.count("create") == replicas
 
 
+def test_after_the_last_plan_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig, looks = Rig(), []
+    look = rig.broker.look
+    monkeypatch.setattr(rig.broker, "look", lambda *given, **more: looks.append(given) or look(*given, **more))
+    rig.owner(40)
+    batch = rig.claim()
+    rig.run(batch, batch.claims[0])
+    assert (rig.count("create"), len(looks)) == (PLANS_MAX * BURST, PLANS_MAX - 1)
+
+
 def test_strict_owners_too() -> None:
     rig = Rig()
     uid = rig.owner(5, strict=True)
