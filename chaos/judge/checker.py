@@ -90,18 +90,20 @@ class Findings:
 def check(evidence: Evidence) -> Findings:
     """Judge a run."""
     facts = evidence.facts
+    # A fleet that is not at rest then goes on until it is stopped, and no recorder looks any more.
+    requests = [each for each in evidence.requests if each.received_s <= facts.ended_s]
     fences = Fences(facts.drain_s).read(evidence.trace)
-    writes = Writes(fences, facts.drain_s, evidence.blows, facts.api_alone).read(evidence.requests)
+    writes = Writes(fences, facts.drain_s, evidence.blows, facts.api_alone).read(requests)
     history = sorted(evidence.history, key=lambda seen: seen.rv)
     owners = Owners(writes.by_rv, facts, writes.second_creates).read(history)
-    owners.finish().compare(evidence.requests, evidence.from_rv)
+    owners.finish().compare(requests, evidence.from_rv)
     daemons = DaemonSets(writes.by_rv, fences.views, facts).read(history).finish()
     rollouts = Rollouts(writes.by_rv, writes.sizes, facts).read(history).finish()
     keys = Keys(fences.views, fences.open_spans)
     if not facts.api_alone:
         keys.read(history, facts, evidence.from_rv)
     progress = Progress(facts, fences.open_spans, writes.by_rv)
-    progress.read(history, evidence.requests, evidence.blows)
+    progress.read(history, requests, evidence.blows)
     recovery = Recovery(fences).read(evidence.blows)
     standing = [
         Violation("stuck_key", hold.task, hold.from_s, 0, f"still locked by {hold.holder} when the run ended")

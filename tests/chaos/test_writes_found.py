@@ -104,6 +104,15 @@ def test_a_delete_without_a_precondition(wanting: str) -> None:
     assert "unguarded_delete" in kinds(story.check())
 
 
+@pytest.mark.parametrize(("later_s", "found"), [(4.9, ["unannounced_write", "gap"]), (5.1, [])])
+def test_a_fleet_goes_on_when_the_recorders_have_ended(later_s: float, found: list[str]) -> None:
+    """The evidence of the story ends 5 s after its last step."""
+    story = Story(2).fill("web-a", "web-b")
+    at_s = story.at_s + later_s
+    story.requests.append(Request(at_s, at_s, "create", "pods", "shop", "web-x", 201, True, True, rv=90_000, owner=UID))
+    assert kinds(story.check()) == found
+
+
 def test_writes_of_others_are_their_own_affair() -> None:
     story = Story(1).fill("web-a")
     story.requests.append(Request(story.at_s, story.at_s, "delete", "pods", "shop", "x", 200, True, False, 7, "u"))

@@ -70,7 +70,6 @@ def test_definitions_and_rights(tmp_path: Path) -> None:
 
 @pytest.mark.kubectl
 @pytest.mark.timeout(400)  # its waits together are longer than a test may take as a rule
-@pytest.mark.xdist_group("dev")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
     write(tmp_path)

@@ -12,7 +12,6 @@ import pytest
 from tests.e2e.e2e_helpers import until
 from tests.e2e.e2e_operators import DEPLOYMENTS, SITES, Objects, Running, site, website_file
 
-pytestmark = pytest.mark.xdist_group("dev")
 MANIFEST = """\
 apiVersion: example.com/v1
 kind: Website

@@ -23,7 +23,7 @@ from tests.cluster.acceptance.following import following
 from tests.e2e.e2e_helpers import RunningUp
 from tests.e2e.e2e_kubectl import Kubectl, controlled_by, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl")]
+pytestmark = [pytest.mark.kubectl]
 
 
 def test_the_life_of_one(kubectl: Kubectl) -> None:

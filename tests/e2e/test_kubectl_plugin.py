@@ -15,7 +15,7 @@ from tests import ROOT
 from tests.e2e import k9s_plugins
 from tests.e2e.e2e_kubectl import WAIT_S, Kubectl, template, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl")]
+pytestmark = [pytest.mark.kubectl]
 
 
 @dataclass(frozen=True)

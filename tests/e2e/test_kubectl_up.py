@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.e2e_helpers import RunningUp
 from tests.e2e.e2e_kubectl import until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl")]
+pytestmark = [pytest.mark.kubectl]
 
 WEB = """\
 apiVersion: apps/v1

@@ -22,7 +22,6 @@ from tests.manifest_nodes import EXPECTED, MANIFESTS, NODES
 pytestmark = [
     pytest.mark.kubectl,
     pytest.mark.slow,
-    pytest.mark.xdist_group("manifests"),
     pytest.mark.skipif(not MANIFESTS.is_dir(), reason="the manifests of other projects are not here"),
 ]
 

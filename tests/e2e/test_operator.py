@@ -14,7 +14,6 @@ import pytest
 from tests.e2e.e2e_helpers import RunningUp, oarlock, until
 from tests.e2e.e2e_operators import DEPLOYMENTS, LEASES, SERVICES, SITES, Objects, Running, site, website_file
 
-pytestmark = pytest.mark.xdist_group("operator")
 SITES_MADE = 60
 
 

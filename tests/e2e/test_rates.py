@@ -9,8 +9,6 @@ import pytest
 
 from tests.e2e.e2e_helpers import RunningUp, oarlock, until
 
-pytestmark = pytest.mark.xdist_group("up")
-
 KEYS = 24
 USUAL = {"OARLOCK_LEASE_MS": "5000", "OARLOCK_RENEW_EVERY_MS": "1000", "OARLOCK_REQUEST_TIMEOUT_MS": "4000"}
 """As a fleet has them: the Lease has to come to have what is set."""

@@ -16,8 +16,6 @@ import pytest
 from oarlock.sandbox.up.state_dir import PREFIX, StateDir
 from tests.e2e.e2e_helpers import ROOT, all_gone, environment, oarlock, until
 
-pytestmark = pytest.mark.xdist_group("run")
-
 NOWHERE = """\
 apiVersion: apps/v1
 kind: ReplicaSet

@@ -22,8 +22,6 @@ from oarlock.workers.process.shards import names, shard_of
 from oarlock.workers.rq.queue import KeyQueue
 from tests.e2e.e2e_helpers import RunningUp, until
 
-pytestmark = pytest.mark.xdist_group("up")
-
 NAMESPACES = [f"team-{i}" for i in range(12)]
 WITH_AGENTS = [namespace for namespace in NAMESPACES if namespace in ("team-0", "team-1", "team-2", "team-7")]
 NODES, REPLICAS = 3, 4

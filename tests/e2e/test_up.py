@@ -19,8 +19,6 @@ from oarlock.sandbox.up.program import YIELDS
 from oarlock.sandbox.up.state_dir import PREFIX, Process, is_alive
 from tests.e2e.e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
 
-pytestmark = pytest.mark.xdist_group("up")
-
 LATE = """\
 apiVersion: apps/v1
 kind: ReplicaSet

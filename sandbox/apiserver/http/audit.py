@@ -10,6 +10,7 @@ fault made of the answer: "dropped", "failed", "refused", "delayed").
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,11 @@ FLUSH_EVERY_S: Final = 0.05
 
 @dataclass(slots=True)
 class Call:
-    """A request as the audit log sees it. Times in unix seconds."""
+    """A request as the audit log sees it.
+
+    ``received_s``: when it reached the machine, in unix seconds. ``until_s``: on the monotonic clock; from then on
+    it is not carried out.
+    """
 
     verb: str
     uri: str
@@ -36,6 +41,7 @@ class Call:
     source_ip: str
     target: Target
     received_s: float
+    until_s: float = math.inf
     body: bytes = b""
     content_type: str = ""
     body_is_json: bool = True

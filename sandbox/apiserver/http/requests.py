@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +29,7 @@ from oarlock.sandbox.apiserver.errors import (
     too_many_requests,
 )
 from oarlock.sandbox.apiserver.http import discovery, dispatch
+from oarlock.sandbox.apiserver.http.arrival import waited_s
 from oarlock.sandbox.apiserver.http.audit import ANSWER, COMMITTED, AuditLog, Call
 from oarlock.sandbox.apiserver.http.fault_endpoint import FaultDesk
 from oarlock.sandbox.apiserver.http.faults import WEBHOOK_DENIES, WEBHOOK_DOWN, Action, Chosen, Fault, Faults
@@ -44,6 +46,7 @@ log = logging.getLogger(__name__)
 
 ADMIN_PREFIX: Final = "/_oarlock/"
 _JSON_HEADERS: Final = {"Content-Type": "application/json"}
+_TOO_LATE: Final = "request did not complete within requested timeout - context deadline exceeded"
 
 AdminHandler = Callable[[str, bytes], Awaitable[Any]]
 """(method, body) -> what to answer as JSON. Raises ApiError."""
@@ -130,7 +133,8 @@ class Requests:
             return _response(Outcome.refusal(internal_error(f"{type(error).__name__}: {error}")))
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        received_s = time.time()
+        now_s, waited = time.monotonic(), waited_s(request.transport)
+        received_s = time.time() - waited
         method = request.method
         if self._hosts is not None and not self._hosts.ours(request.headers.get("Host", "")):
             raise misdirected()
@@ -163,6 +167,7 @@ class Requests:
         if verb == "watch":
             return await self._watch(request, call, params, view)
         if verb not in dispatch.READS:
+            call.until_s = now_s - waited + (duration_s(params.get("timeout", "")) or math.inf)
             call.body = await request.read()
             call.content_type = headers.get("Content-Type", "")
         chosen = None
@@ -178,9 +183,14 @@ class Requests:
         return await asyncio.shield(task)
 
     def _serve(self, call: Call, params: Mapping[str, str], view: View, fail_after: bool = False) -> Outcome:
-        """Act, and note it in the audit log. Refusals are outcomes here, not exceptions."""
+        """Act, and note it in the audit log. Refusals are outcomes here, not exceptions.
+
+        A write is carried out within its time from when it reached the machine, or never: its client counts on that.
+        """
         rv_before = self._store.rv
         try:
+            if time.monotonic() >= call.until_s:
+                raise timed_out(_TOO_LATE)
             if call.verb in dispatch.READS:
                 outcome = dispatch.read(self._rest, call.target, call.verb, params, view)
             else:
@@ -222,12 +232,9 @@ class Requests:
             outcome = Outcome.refusal(refusal)
             self._note(call, outcome)
             return _response(outcome)
-        timeout_s = duration_s(params.get("timeout", ""))
-        late = Outcome.refusal(
-            timed_out("request did not complete within requested timeout - context deadline exceeded")
-        )
-        if timeout_s is not None and chosen.before_s >= timeout_s:
-            await asyncio.sleep(timeout_s)
+        late, left_s = Outcome.refusal(timed_out(_TOO_LATE)), call.until_s - time.monotonic()
+        if chosen.before_s >= left_s:
+            await asyncio.sleep(left_s)
             self._note(call, late)
             return _response(late)
         if chosen.before_s:
@@ -237,8 +244,9 @@ class Requests:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response()
-        if timeout_s is not None and chosen.before_s + chosen.after_s >= timeout_s:
-            await asyncio.sleep(timeout_s - chosen.before_s)
+        left_s = call.until_s - time.monotonic()
+        if chosen.after_s >= left_s:
+            await asyncio.sleep(left_s)
             return _response(late)
         if chosen.after_s:
             await asyncio.sleep(chosen.after_s)

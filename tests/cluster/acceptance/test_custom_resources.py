@@ -17,7 +17,7 @@ import yaml
 from tests.cluster.acceptance.stages import Stage
 from tests.e2e.e2e_kubectl import Kubectl, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 Obj = dict[str, Any]
 GROUP = "acceptance.oarlock.io"

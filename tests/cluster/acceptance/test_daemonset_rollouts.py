@@ -31,7 +31,7 @@ from tests.e2e.e2e_kubectl import (
 )
 from tests.e2e.e2e_states import on_own, pods_of, revisions, settled, status
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 FAST = rolling(maxUnavailable="100%")
 

@@ -23,7 +23,7 @@ from tests.cluster.acceptance.stages import Stage, need_surge
 from tests.e2e.e2e_kubectl import HASH, NEVER_READY, PATIENCE, Kubectl, Obj, daemonset, hashes, node_of, rolling, until
 from tests.e2e.e2e_states import on_own, pods_of, settled
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400)]
 
 FINISHED = ("Failed", "Succeeded")
 

@@ -15,7 +15,7 @@ from tests.cluster.acceptance.stages import Stage, beyond_upstream
 from tests.e2e.e2e_kubectl import HASH, NODES, Kubectl, Obj, controlled_by, daemonset, node_of, rolling, uids, until
 from tests.e2e.e2e_states import on_own, pods_of, revisions, settled, status
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 
 def set_phase(kubectl: Kubectl, pod: Obj, phase: str) -> None:

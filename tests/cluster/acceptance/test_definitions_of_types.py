@@ -13,7 +13,7 @@ from tests.cluster.acceptance.test_custom_resources import create, keeps_objects
 from tests.e2e.e2e_kubectl import Kubectl, until
 from tests.sdk.types_of_all_kinds import Thing
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 __all__ = ["keeps_objects"]
 GROUP = Thing.kind.group
 NAME = f"things.{GROUP}"

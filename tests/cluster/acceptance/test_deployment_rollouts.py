@@ -31,7 +31,7 @@ from tests.cluster.acceptance.deployments import (
 from tests.cluster.acceptance.following import following
 from tests.e2e.e2e_kubectl import NEVER_READY, QUICKLY, Kubectl, Obj, template, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400)]
 
 ROLLBACK = "deprecated.deployment.rollback.to"
 SLEEPY = template("web", "nginx:broken", annotations=NEVER_READY)

@@ -30,7 +30,7 @@ from tests.cluster.acceptance.replicas import change_status
 from tests.cluster.acceptance.stages import Stage
 from tests.e2e.e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, template, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 COUNTS_TERMINATING = (1, 35)

@@ -19,7 +19,7 @@ from tests.cluster.acceptance.stages import Stage
 from tests.e2e.e2e_helpers import oarlock
 from tests.e2e.e2e_kubectl import Kubectl, Obj, daemonset, template, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 
 def _with(change: Callable[[Obj], object], of: Obj | None = None) -> Obj:

@@ -27,7 +27,7 @@ from tests.cluster.acceptance.replicas import (
 from tests.cluster.acceptance.stages import Stage, beyond_upstream
 from tests.e2e.e2e_kubectl import NEVER_READY, Kubectl, Obj, controlled_by, template, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
 COUNTS_TERMINATING = (1, 35)

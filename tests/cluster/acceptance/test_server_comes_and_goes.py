@@ -10,7 +10,7 @@ from tests.e2e.e2e_kubectl import NODES, Kubectl, daemonset
 from tests.e2e.e2e_kubectl import uids as uids_by_node
 from tests.e2e.e2e_states import settled
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 
 @pytest.mark.parametrize("down_s", [0.0, 4.0], ids=["at once", "after 4 s"])

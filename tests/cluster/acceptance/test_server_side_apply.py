@@ -10,7 +10,7 @@ import yaml
 
 from tests.e2e.e2e_kubectl import Kubectl
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 Obj = dict[str, Any]
 

@@ -13,7 +13,7 @@ from tests.cluster.acceptance.stages import Stage, beyond_upstream
 from tests.e2e.e2e_kubectl import NODES, Kubectl, Obj, daemonset, until
 from tests.e2e.e2e_states import settled
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400)]
 
 NO_PODS = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}}
 LOOKS = 3

@@ -14,7 +14,7 @@ import yaml
 from tests.cluster.acceptance.stages import Stage
 from tests.e2e.e2e_kubectl import Kubectl
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 Obj = dict[str, Any]
 V1_SINCE = {"cronjob": (1, 21), "pdb": (1, 21), "endpointslice": (1, 21), "hpa": (1, 23)}

@@ -24,7 +24,6 @@ from tests.realserver.server import RealServer
 
 pytestmark = [
     pytest.mark.kubectl,
-    pytest.mark.xdist_group("acceptance"),
     with_own_server,
 ]
 

@@ -22,7 +22,7 @@ from tests.e2e.e2e_kubectl import uids as uids_by_node
 from tests.e2e.e2e_states import settled
 from tests.e2e.e2e_states import status as ds_status
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400), pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl, pytest.mark.timeout(400)]
 
 D_S = (int(BRISK["OARLOCK_LEASE_MS"]) + 2 * int(BRISK["OARLOCK_REQUEST_TIMEOUT_MS"]) + 1_000) / 1_000
 """So long after it was announced a write may still take effect."""

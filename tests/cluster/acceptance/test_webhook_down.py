@@ -15,7 +15,7 @@ from tests.cluster.acceptance.replicas import RS, bare_pod, condition_of, ready,
 from tests.cluster.acceptance.stages import Stage
 from tests.e2e.e2e_kubectl import Kubectl, until
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("acceptance")]
+pytestmark = [pytest.mark.kubectl]
 
 FAULTS = "/_oarlock/faults"
 WORDS = "failed calling webhook"

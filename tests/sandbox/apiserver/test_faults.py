@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.http.faults import Faults, fault_from
-from tests.sandbox.api_harness import MERGE, PODS, Api, names, pod, quick, running
+from tests.sandbox.api_harness import JSON, MERGE, PODS, Api, names, pod, quick, running
 
 FAULTS = "/_oarlock/faults"
 RV = "oarlock.io/committed"
@@ -184,6 +186,37 @@ def test_the_timeout_parameter_bounds_a_delay() -> None:
         assert names(api.get(PODS)) == []
         inject(api, {"action": "delayAfterCommit", "delayMs": [1, 2]})
         api.create(PODS, pod("b"), timeout="5s")
+
+
+def test_the_time_of_a_write_begins_when_it_reaches_the_machine(tmp_path: Path) -> None:
+    """The server comes to read it later, as on a busy machine. Its client counts on it that it is not carried out."""
+    log = tmp_path / "audit.log"
+    with running(quick(audit_log=log)) as api:
+        busy, go_on = threading.Event(), threading.Event()
+
+        def work() -> None:
+            busy.set()
+            assert go_on.wait(20)
+
+        client = http.client.HTTPConnection("127.0.0.1", api.port, timeout=20)
+        client.connect()
+        at_work = threading.Thread(target=api.inside, args=[work])
+        at_work.start()
+        assert busy.wait(20)
+        before_s = time.time()
+        client.request("POST", f"{PODS}?timeout=100ms", json.dumps(pod("late")), {"Content-Type": JSON})
+        after_s = time.time()
+        threading.Timer(0.3, go_on.set).start()
+        with client.getresponse() as answer:
+            assert (answer.status, json.load(answer)["reason"]) == (504, "Timeout")
+        client.close()
+        at_work.join()
+        api.create(PODS, pod("in-time"), timeout="20s")
+        assert names(api.get(PODS)) == ["in-time"]
+        refused, _ = audited(log, 2)
+        assert refused["annotations"][RV] == "false"
+        received_s = datetime.fromisoformat(refused["requestReceivedTimestamp"]).timestamp()
+        assert before_s - 0.03 < received_s < after_s + 0.03
 
 
 def test_a_stalled_watch_says_nothing_and_then_everything() -> None:

@@ -33,8 +33,6 @@ MAY_LACK = {
 }
 """An ingestor has no rate limit of its own, Redis before 7 does not count what enters a stream, nobody set a rate."""
 
-pytestmark = pytest.mark.xdist_group("metrics")
-
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUp]:

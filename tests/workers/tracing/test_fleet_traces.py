@@ -16,7 +16,7 @@ from tests.e2e.e2e_helpers import RunningUp, until
 from tests.e2e.e2e_kubectl import Kubectl, kubectl_of, need_kubectl, template
 from tests.workers.tracing.collector import Collector, SeenSpan
 
-pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("traces")]
+pytestmark = [pytest.mark.kubectl]
 
 
 @pytest.fixture(scope="module")
