@@ -111,6 +111,7 @@ def _left(root: Path) -> list[str]:
 
 def play(root: Path, faults: int, duration_s: float) -> tuple[dict[str, int], Findings]:
     """Where how many workers killed themselves, and what the judge found."""
+    root.mkdir(exist_ok=True)
     options = Options(
         seed=11,
         duration_s=duration_s,
@@ -127,12 +128,19 @@ def play(root: Path, faults: int, duration_s: float) -> tuple[dict[str, int], Fi
     return dict(run.points), check(evidence)
 
 
+@pytest.mark.timeout(300)
 def test_workers_die_at_each_named_point_and_nothing_is_violated(tmp_path: Path) -> None:
-    points, found = play(tmp_path, 2 * len(POINTS), 12.0)
-    assert set(points) == set(POINTS)
-    assert [f"{each.kind} {each.task}: {each.text}" for each in found.violations] == []
-    assert found.gaps == []
-    assert found.opportunities["kills_with_write_in_flight"] >= len(POINTS) // 4
+    """On a busy machine, a trap may be taken away before anybody came by: then there is another campaign."""
+    died: set[str] = set()
+    for campaign in ("first", "second"):
+        points, found = play(tmp_path / campaign, 2 * len(POINTS), 12.0)
+        assert [f"{each.kind} {each.task}: {each.text}" for each in found.violations] == []
+        assert found.gaps == []
+        assert found.opportunities["kills_with_write_in_flight"] >= len(POINTS) // 4
+        died |= set(points)
+        if died == set(POINTS):
+            return
+    assert died == set(POINTS)
 
 
 def test_the_judge_finds_a_fleet_that_announces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
