@@ -1,5 +1,6 @@
-"""The order of all tests: files that take long begin first, so that no process is left alone with one at the end. And
-what a process of tests has in common with one of ours: it collects garbage as seldom, and hears SIGINT.
+"""The order of all tests: files that take long begin first, so that no process is left alone with one at the end. Then
+come campaigns of faults, which want a machine that is not busy with other fleets. And what a process of tests has in
+common with one of ours: it collects garbage as seldom, and hears SIGINT.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has it so in th
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG = (
-    *("tests/simulation/", "tests/model/", "tests/chaos/test_campaign", "tests/cluster/acceptance/", "tests/e2e/"),
+    *("tests/simulation/", "tests/model/", "tests/cluster/acceptance/", "tests/e2e/"),
     *("tests/workers/ingest/test_interleaved", "tests/workers/ingest/test_process", "tests/workers/supervisor/"),
     *("tests/workers/rq/test_rq_tools", "tests/cli/board/test_board_page", "tests/cli/nodes/test_nodes_run"),
 )
+CAMPAIGNS = "tests/chaos/test_campaigns"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    items.sort(key=lambda item: (not item.nodeid.startswith(LONG), not item.nodeid.startswith(CAMPAIGNS)))
 
 
 def pytest_collection_finish() -> None:

@@ -55,6 +55,8 @@ class EmbeddedRedis:
     ) -> None:
         self.directory = Path(directory)
         self._log, self._before_others = log, before_others
+        self.goes_before = False
+        """Whether it is less nice than this process by so much."""
         self.port = port
         self._binary = binary
         self._passwords: dict[str, str] = {}
@@ -203,6 +205,7 @@ class EmbeddedRedis:
             with suppress(PermissionError):
                 own = os.getpriority(os.PRIO_PROCESS, 0)
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, own - self._before_others)
+                self.goes_before = True
         try:
             self._await_answer(program, port, log)
         except BaseException:

@@ -16,8 +16,8 @@ from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.process.fork import Forked, fork_process
 
 BACK_OFF = BackOff(early_ms=10_000, pauses_ms=SLOWER, after_steady=1)
-YIELDS = 5
-"""How much nicer than we the programs are, and how much less nice Redis is, where that is allowed. All wait for Redis,
+BEFORE_OTHERS, YIELDS = 10, 5
+"""How much less nice than we Redis is, and where that is forbidden how much nicer the programs are. All wait for Redis,
 which does one thing at a time: where they may take its processor away amid a call, all that wait behind that call wait
 for longer, too.
 """
@@ -41,13 +41,13 @@ class Program:
 
 
 class ProgramChild(Child):
-    """A program that is kept running."""
+    """A program that is kept running. ``yields``: how much nicer than we it is."""
 
     process: subprocess.Popen[bytes] | Forked | None
 
-    def __init__(self, program: Program, logs: Path) -> None:
+    def __init__(self, program: Program, logs: Path, yields: int = YIELDS) -> None:
         super().__init__(program.name, BACK_OFF)
-        self.program = program
+        self.program, self._yields = program, yields
         self.log = logs / f"{program.name}.log"
         self.report_fd = -1
 
@@ -57,8 +57,9 @@ class ProgramChild(Child):
 
     def _yielding(self, stdout: int | None) -> subprocess.Popen[bytes] | Forked:
         process = self._open(stdout)
-        with suppress(OSError):  # where that is forbidden, they are equals
-            os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + YIELDS)
+        if self._yields:
+            with suppress(OSError):  # where that is forbidden, they are equals
+                os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + self._yields)
         return process
 
     def _open(self, stdout: int | None) -> subprocess.Popen[bytes] | Forked:

@@ -23,7 +23,7 @@ from oarlock.sandbox.host import is_free
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.sandbox.redis.redis_binary import NoRedisBinary
-from oarlock.sandbox.up.program import YIELDS, Program, ProgramChild
+from oarlock.sandbox.up.program import BEFORE_OTHERS, YIELDS, Program, ProgramChild
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
 from oarlock.workers.metrics.serving.bind_address import BACKLOG, FD_VARIABLE, url
@@ -77,7 +77,9 @@ class Up:
 
     def __init__(self, state: StateDir, options: Options, run_here: RunHere | None = None) -> None:
         self._state, self._options, self._run_here = state, options, run_here
-        self._redis = EmbeddedRedis(state.redis, options.redis_port, log=state.logs / "redis.log", before_others=YIELDS)
+        self._redis = EmbeddedRedis(
+            state.redis, options.redis_port, log=state.logs / "redis.log", before_others=BEFORE_OTHERS
+        )
         self.tree = Tree(state, self._redis)
         self.api_url = ""
         self._metrics: dict[str, socket.socket] = {}
@@ -95,9 +97,8 @@ class Up:
         self._start_redis()
         self._start_api()
         on_api()
-        state = self._state
         programs = [self._serving(program) for program in (*self._ingestors(), *self._supervisors())]
-        self.tree.add([ProgramChild(program, state.logs) for program in programs])
+        self.tree.add([self._child(program) for program in programs])
         if items:
             self._apply(items)
         self._await_ready()
@@ -196,7 +197,7 @@ class Up:
             *(["--admin", "--audit-full"] if options.faults else []),  # a judge reads the bodies of all writes
             *(["--new-token"] if options.api_token else []),
         ]
-        child = ProgramChild(Program("api", "api", command), state.logs)
+        child = self._child(Program("api", "api", command))
         ours, theirs = os.pipe()
         try:
             self.tree.add_api(child, theirs)
@@ -207,6 +208,9 @@ class Up:
         finally:
             os.close(ours)
         self.api_url = str(facts["url"])
+
+    def _child(self, program: Program) -> ProgramChild:
+        return ProgramChild(program, self._state.logs, 0 if self._redis.goes_before else YIELDS)
 
     def _first_line(self, fd: int, child: ProgramChild) -> dict[str, Any]:
         text, deadline_s = b"", time.monotonic() + API_LIMIT_S

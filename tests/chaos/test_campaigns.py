@@ -19,11 +19,8 @@ from oarlock.chaos.judge.checker import Findings, check
 from oarlock.chaos.judge.evidence.sightings import NODE_QUEUE, QUEUE_OF_KIND
 from oarlock.chaos.options import Options
 from oarlock.chaos.record.saved import read_saved
-from oarlock.workers.process.settings import Settings
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(150)]
-SETTINGS = Settings(lease_ms=2_000, renew_every_ms=600, request_timeout_ms=1_000)
-ENVIRONMENT = {"OARLOCK_LEASE_MS": "2000", "OARLOCK_RENEW_EVERY_MS": "600", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
 
 
 def test_fifteen_faults(tmp_path: Path) -> None:
@@ -42,7 +39,6 @@ def test_fifteen_faults(tmp_path: Path) -> None:
     ]
     done = subprocess.run(
         [*command, "--state-dir", str(root), "--workers", "4"],
-        env={**os.environ, **ENVIRONMENT},
         capture_output=True,
         text=True,
         timeout=140,
@@ -55,7 +51,7 @@ def test_fifteen_faults(tmp_path: Path) -> None:
     assert told["evidence_gaps"] == 0
     assert told["faults"]["redis_losses"] == 1
     assert told["opportunities"]["epochs"] == 2
-    assert told["settings"]["drain_ms"] == 5_000
+    assert told["settings"]["drain_ms"] == 7_000
     assert all(told["by_kind"][queue]["claims"] > 0 for queue in (*QUEUE_OF_KIND.values(), NODE_QUEUE))
     assert all(told["by_kind"][queue]["creates"] > 0 for queue in QUEUE_OF_KIND.values())
     assert told["opportunities"]["rolling_deletes"] > 0
@@ -80,7 +76,6 @@ def test_one_sort_of_fault_alone(tmp_path: Path) -> None:
     ]
     done = subprocess.run(
         [*command, "--faults", "1", "--state-dir", str(root), "--workers", "4", "-o", "json"],
-        env={**os.environ, **ENVIRONMENT},
         capture_output=True,
         text=True,
         timeout=140,
@@ -120,7 +115,6 @@ def play(root: Path, faults: int, duration_s: float) -> tuple[dict[str, int], Fi
         workers=6,
         ingestors=2,
         root=root,
-        settings=SETTINGS,
         mix=MIX,
     )
     asyncio.run(Campaign(options, lambda _: None).run())

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from oarlock.sandbox.up.program import YIELDS
+from oarlock.sandbox.up.program import BEFORE_OTHERS, YIELDS
 from oarlock.sandbox.up.state_dir import PREFIX, Process, is_alive
 from tests.e2e.e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
 
@@ -96,13 +96,13 @@ def test_processes_and_status_agree(up: RunningUp) -> None:
 def test_redis_goes_before_all_that_waits_for_it(up: RunningUp) -> None:
     nice = {each.role: os.getpriority(os.PRIO_PROCESS, each.pid) for each in up.processes()}
     own = os.getpriority(os.PRIO_PROCESS, up.process.pid)
-    others, first = min(19, own + YIELDS), max(-20, own - YIELDS) if may_go_before(own) else own
+    others, first = (own, max(-20, own - BEFORE_OTHERS)) if may_go_before(own) else (min(19, own + YIELDS), own)
     assert nice == {"redis": first, **dict.fromkeys(("api", "ingestor", "supervisor", "worker"), others)}
 
 
 def may_go_before(own: int) -> bool:
     """Whether a process here may be less nice than it was made."""
-    code = f"import os; os.setpriority(os.PRIO_PROCESS, 0, {own - YIELDS})"
+    code = f"import os; os.setpriority(os.PRIO_PROCESS, 0, {own - BEFORE_OTHERS})"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
