@@ -144,7 +144,7 @@ MUTANTS: dict[str, Mutant] = {
     "announce takes any nonce": Mutant((("announce", "nonce_of(lock) ~= nonce", "false"),), first=7),
     "finish takes any nonce": Mutant((("finish", "if found ~= nonce then", "if not found then"),), first=150),
     "marks are read after the pods": Mutant(
-        patch=_marks_after_pods, weights=replace(LAGGING, ingest=9, worker=70), first=2889
+        patch=_marks_after_pods, weights=replace(LAGGING, ingest=9, worker=70), first=4101
     ),
     "a pod is lost on the way from the cache": Mutant(
         code=((cache._loaded, "return [each.cached for each in found]", "return [each.cached for each in found[1:]]"),)
@@ -333,7 +333,7 @@ def test_is_missed(name: str, redis_rig: RedisRig, memory_rig: MemoryRig, monkey
         try:
             _run(rig, mutant, seed, mark=name)
         except (Violation, EpochOver) as found:  # or the scripts themselves find that the data are damaged
-            print(f"missed: {found}")
+            print(f"missed by {seed}: {found}")
             return
     pytest.fail(f"{SEEDS_MAX} runs without this mechanism broke nothing")
 
