@@ -20,7 +20,7 @@ def waited_s(transport: asyncio.BaseTransport | None) -> float:
         return 0.0
     try:
         told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LAST_DATA_RECV.size)
-    except OSError:  # the connection has ended, or is none of TCP
+    except (OSError, ValueError):  # the connection has ended, or is none of TCP
         return 0.0
     waited_ms: int = _LAST_DATA_RECV.unpack(told)[0]
     return max(0, waited_ms - _INEXACT_MS) / 1000
