@@ -119,7 +119,7 @@ class Session:
         self._watch = CodeWatch(what, checked.files)
         self._check: Check | None = None
         environment = {**environment_of(up.redis_url, state.kubeconfig), "OARLOCK_FLEET_ID": fleet}
-        self._child = OperatorChild(what, workers, environment, state.logs)
+        self._child = OperatorChild(what, workers, environment, state.logs, up.yields)
         self._log = LogTail(self._child.log)
         self._redis = connect(up.redis_url, shard=fleet)
         self._io = IoLoop()

@@ -23,15 +23,15 @@ _OF_EVERY_START = frozenset({"bootstrap", "waiting", "ended", "left"})
 
 
 class OperatorChild(ProgramChild):
-    """``metrics_url``: where its workers' figures are, whichever process it is just now."""
+    """``metrics_url``: where its workers' figures are, whichever process it is just now. ``yields``: as a program's."""
 
-    def __init__(self, what: str, workers: int, environment: Mapping[str, str], logs: Path) -> None:
+    def __init__(self, what: str, workers: int, environment: Mapping[str, str], logs: Path, yields: int) -> None:
         self._sockets = [socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) for _ in range(LISTENERS)]
         fds = tuple(each.fileno() for each in self._sockets)
         self.metrics_url = url(self._sockets[0])
         command = [sys.executable, "-m", "oarlock.cli", "operator", what, "--workers", str(workers), "--install-crds"]
         environment = {**environment, FD_VARIABLE: ",".join(map(str, fds)), "PYTHONUNBUFFERED": "1"}
-        super().__init__(Program("operator", "operator", command, environment, report=True, fds=fds), logs)
+        super().__init__(Program("operator", "operator", command, environment, report=True, fds=fds), logs, yields)
         self._reloading = False
 
     def reload(self) -> None:

@@ -45,7 +45,7 @@ class ProgramChild(Child):
 
     process: subprocess.Popen[bytes] | Forked | None
 
-    def __init__(self, program: Program, logs: Path, yields: int = YIELDS) -> None:
+    def __init__(self, program: Program, logs: Path, yields: int) -> None:
         super().__init__(program.name, BACK_OFF)
         self.program, self._yields = program, yields
         self.log = logs / f"{program.name}.log"

@@ -125,6 +125,11 @@ class Up:
         self._state.clear()
 
     @property
+    def yields(self) -> int:
+        """How much nicer than this process the programs are."""
+        return 0 if self._redis.goes_before else YIELDS
+
+    @property
     def redis_url(self) -> str:
         """The admin's."""
         return self._redis.url("admin")
@@ -210,7 +215,7 @@ class Up:
         self.api_url = str(facts["url"])
 
     def _child(self, program: Program) -> ProgramChild:
-        return ProgramChild(program, self._state.logs, 0 if self._redis.goes_before else YIELDS)
+        return ProgramChild(program, self._state.logs, self.yields)
 
     def _first_line(self, fd: int, child: ProgramChild) -> dict[str, Any]:
         text, deadline_s = b"", time.monotonic() + API_LIMIT_S
