@@ -66,6 +66,13 @@ class Pause(NamedTuple):
         return self.scope in scopes_over(queue, key)
 
 
+class Paused(NamedTuple):
+    """All of them: scope -> text as stored; and the ``digest`` of those that the Lease has, too, "" for none."""
+
+    texts: dict[str, str]
+    kept: str
+
+
 class Act(NamedTuple):
     """A line of the audit stream: what was done ("pause"), to what ("key replicaset:shop/a"), by whom and why."""
 

@@ -1,5 +1,6 @@
 """The broker on Redis: each method is one script and one round trip, but ``finish_and_claim``, which is two scripts,
-``send_stage``, one a part, and ``load`` and ``local_cache``, which read with plain commands.
+``send_stage``, one a part, and those that read with plain commands: ``load``, ``local_cache``, ``compare``, ``pauses``
+and the watermarks.
 
 Raises EpochOver where the epoch is over, or may be (STALE, NOSCRIPT, READONLY, another server, keys that move in a
 cluster, damaged data); BrokerUnreachable where Redis did not answer; BrokerFull where Redis has no memory left to grow.
@@ -15,6 +16,7 @@ import redis
 from redis.exceptions import RedisError
 
 from oarlock.broker.budget import BudgetLimits, Lent, Report, Share
+from oarlock.broker.pauses import Paused
 from oarlock.broker.shadow_store import ShadowStore
 from oarlock.broker.steps import comparing, loading, refusals, script_texts
 from oarlock.broker.steps.claiming import batch_in, claim_args, failures_in, finish_args
@@ -199,9 +201,10 @@ class RedisBroker(ScriptRunner):
         """Lines of the audit stream that no ingestor has taken yet; each is given once, the oldest first."""
         return [each.decode(errors="replace") for each in self._run("acts", limit)[1:]]
 
-    def pauses(self) -> dict[str, str]:
-        """What people have paused: scope -> text as stored (``broker.pauses``)."""
-        return self._read_all("pauses", self.keys.of("pauses"))
+    def pauses(self) -> Paused:
+        """What people have paused."""
+        texts, (kept,) = self._read_all("pauses", self.keys.of("pauses"), self.keys.of("pauses_kept"))
+        return Paused(texts, kept)
 
     def wait(self, queues: Sequence[str], timeout_s: float = 1.0) -> str | None:
         """Block until there is a token of one of these queues, or the time is over. Returns the queue: the next claim
@@ -324,3 +327,10 @@ class RedisBroker(ScriptRunner):
         if mark is not None and not mark.isdigit():
             raise self._damaged("watermark", "it is no resourceVersion")
         return mark.decode() if mark is not None else None
+
+    def watermarks(self) -> dict[str, str]:
+        """The same of every resource that was listed in this epoch. Raises EpochOver where it is over."""
+        marks, _ = self._read_all("watermarks", self.keys.of("watermark"))
+        if not all(map(str.isdigit, marks.values())):
+            raise self._damaged("watermarks", "one is no resourceVersion")
+        return marks

@@ -144,9 +144,13 @@ def _finder(url: RedisUrl, shard: str, tls: TlsFiles, timeout_s: float) -> Finde
     return SlotFinder(url, shard, tls, timeout_s) if url.kind is Kind.CLUSTER else None
 
 
+PLAIN = frozenset(("EVALSHA", "GET", "HGET", "MGET"))
+"""Commands whose answer is used as it came. Of others redis-py makes something else."""
+
+
 class _Client(redis.Redis):
-    """A client that keeps one connection for its scripts: to fetch one from the pool and to bring it back takes as long
-    as the call. As in the pool, a connection that was closed meanwhile, or that has something unread, is made anew
+    """A client that keeps one connection for what is called most, and for what is sent in one go: to fetch one from the
+    pool and to bring it back takes as long as the call. As in the pool, a connection that was closed meanwhile, or that has something unread, is made anew
     before anything is sent.
     """
 
@@ -161,7 +165,7 @@ class _Client(redis.Redis):
         """As the parent's. Where several threads call at the same time, all but one take connections of the pool. What
         is sent is packed at once: the parent looks at each argument before.
         """
-        if args[0] != "EVALSHA" or not self._in_use.acquire(blocking=False):
+        if args[0] not in PLAIN or not self._in_use.acquire(blocking=False):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         try:
             (answer,) = self._exchange([args])

@@ -12,6 +12,7 @@ from oarlock.broker.budget import BudgetLimits, Lent, Report
 from oarlock.broker.memory import announce, budget, cache, claim, finish, leases
 from oarlock.broker.memory.state import EpochState
 from oarlock.broker.memory.steering import drains, limits, pauses
+from oarlock.broker.pauses import Paused
 from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec
 from oarlock.broker.values.errors import EpochOver
 from oarlock.broker.values.events import Compared, Event, Ingested
@@ -153,8 +154,9 @@ class MemoryBroker:
     def acts(self, limit: int = 50) -> list[str]:
         return pauses.acts(self._enter("acts")[0], limit)
 
-    def pauses(self) -> dict[str, str]:
-        return dict(self.store.state.pauses) if self.store.epoch == self.epoch else {}
+    def pauses(self) -> Paused:
+        state, _ = self._enter("pauses")
+        return Paused(dict(state.pauses), state.pauses_kept)
 
     def wait(self, queues: Sequence[str], timeout_s: float = 1.0) -> str | None:
         """Take a token if there is one. It never blocks: the test that moves the clock decides when to ask again."""
@@ -241,3 +243,6 @@ class MemoryBroker:
 
     def watermark(self, resource: str) -> str | None:
         return self.store.state.watermark.get(resource) if self.store.epoch == self.epoch else None
+
+    def watermarks(self) -> dict[str, str]:
+        return dict(self._enter("watermarks")[0].watermark)

@@ -87,10 +87,16 @@ class ScriptRunner:
         found: bytes | None = self._asked(name, lambda: self._client.hget(key, field))
         return found
 
-    def _read_all(self, name: str, key: str) -> dict[str, str]:
-        """A hash, without a script."""
-        found: dict[bytes, bytes] = self._asked(name, lambda: self._client.hgetall(key))
-        return {field.decode(errors="replace"): value.decode(errors="replace") for field, value in found.items()}
+    def _read_all(self, name: str, key: str, *more: str) -> tuple[dict[str, str], list[str]]:
+        """A hash and some strings, "" for each that is absent, without a script. They were of this epoch: it is asked
+        after all of them whether it is over.
+        """
+        asked = [("HGETALL", key), *[("GET", each) for each in more], ("GET", self.keys.epoch)]
+        flat, *texts, epoch = self._ask_all(name, asked)
+        if epoch != str(self.epoch).encode():
+            raise EpochOver(f"{name}: epoch {self.epoch} is over")
+        words = [word.decode(errors="replace") for word in flat]
+        return dict(zip(words[::2], words[1::2], strict=True)), [(text or b"").decode(errors="replace") for text in texts]
 
     def _ask_all(self, name: str, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The answers to commands that are sent together, without a script."""

@@ -66,7 +66,7 @@ class People:
             case "weigh":
                 weight = self._random.choice((0.1, 0.7, 3, 100))
                 broker.steer("set", f"weight namespace {key.partition('/')[0]}", f"by=me weight={weight}")
-                self._kept = broker.pauses()
+                self._kept = broker.pauses().texts
             case "resume" if self._limits and self._random.random() < 0.2:
                 self._end_limits(broker)
             case "resume":
@@ -130,23 +130,23 @@ class People:
     def _limit(self, broker: Any, namespace: str, rate: float) -> None:
         broker.steer("limit", f"rate namespace {namespace}", f"by=me rate={rate}")
         self._limits[namespace] = _Limit(rate)
-        self._kept = broker.pauses()
+        self._kept = broker.pauses().texts
 
     def _end_limits(self, broker: Any) -> None:
         for namespace in self._limits:
             broker.steer("resume", f"rate namespace {namespace}", "by=me")
         self._limits.clear()
-        self._kept = broker.pauses()
+        self._kept = broker.pauses().texts
 
     def _pause(self, broker: Any, scope: str, for_ms: int | None) -> None:
         broker.steer("pause", scope, "by=me", for_ms=for_ms)
         self._paused[scope] = None if for_ms is None else self._clock_ms() + for_ms
-        self._kept = broker.pauses()
+        self._kept = broker.pauses().texts
 
     def _resume(self, broker: Any, scope: str) -> None:
         broker.steer("resume", scope, "by=me")
         self._paused.pop(scope, None)
-        self._kept = broker.pauses()
+        self._kept = broker.pauses().texts
 
     def _drain_all(self, broker: Any, *, undrain: bool) -> None:
         leaving = broker.drain("undrain" if undrain else "drain", SUPERVISOR, "by=me")

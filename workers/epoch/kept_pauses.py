@@ -13,11 +13,13 @@ def pauses_to_write(broker: Broker, lease: FleetLease | None) -> str | None:
     """
     if lease is None or lease.phase != OPEN or lease.epoch != broker.epoch:
         return None
-    pauses = keepable(broker.pauses())
+    paused = broker.pauses()
+    pauses = keepable(paused.texts)
     if (text := packed(pauses)) != lease.pauses:
         return text
-    # Each time anew: another ingestor, with an older look at the Lease, may have told Redis of others since.
-    broker.steer("kept", digest(pauses), "")
+    # Another ingestor, with an older look at the Lease, may have told Redis of others since.
+    if (now := digest(pauses)) != paused.kept:
+        broker.steer("kept", now, "")
     return None
 
 

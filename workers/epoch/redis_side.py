@@ -52,10 +52,13 @@ class RedisSide:
     ) -> None:
         self._client, self._guard, self._shard, self._clock = client, guard, shard, clock
         self._client_of, self._wrap = client_of, wrap
+        self._seen = 1
 
     def look(self) -> Seen:
         """What Redis shows now. Raises BrokerUnreachable; EpochOver where the server trusted was replaced."""
-        return epoch.current(self._client, self._shard)
+        seen = epoch.current(self._client, self._shard, likely=self._seen)
+        self._seen = seen.epoch
+        return seen
 
     def distrust(self) -> None:
         """Accept any server that answers again, so that its content can be looked at."""

@@ -17,7 +17,7 @@ from oarlock.workers.epoch.coordinator import EpochCoordinator
 from oarlock.workers.epoch.fleet_lease import OPEN
 from oarlock.workers.ingest.act_events import ActEvents
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.reflector import Reflector
+from oarlock.workers.ingest.reflector import CHECK_EVERY_MS, Reflector
 from oarlock.workers.ingest.relist import ApiWentBack
 from oarlock.workers.ingest.upstream_guard import UpstreamGuard
 from oarlock.workers.process.log_line import line
@@ -81,7 +81,8 @@ class Ingestor:
         self._guard = guard
         self._broker: Broker | None = None
         self._listing_for = self._told_open = 0
-        self._publish_due_ms = self._status_due_ms = self._pause_until_ms = self._report_due_ms = 0
+        self._check_due_ms = self._publish_due_ms = self._status_due_ms = self._report_due_ms = 0
+        self._pause_until_ms = self._tell_due_ms = 0
         self._pause_ms = self._lists = 0
         self._deaf: set[str] = set()
 
@@ -159,6 +160,11 @@ class Ingestor:
             return 0
         if self._owners.in_doubt:
             self._owners.settle(broker)
+        if now_ms >= self._check_due_ms:
+            self._check_due_ms = now_ms + CHECK_EVERY_MS
+            marks = broker.watermarks()
+            for reflector in self._reflectors:
+                reflector.check(marks)
         due_ms = min([due_ms, *[each.step(now_ms, coordinator.may_list) for each in self._reflectors]])
         if self._owners.in_doubt:
             due_ms = 0
@@ -215,6 +221,9 @@ class Ingestor:
         if coordinator.phase == OPEN and self._told_open != coordinator.epoch:
             self._told_open = coordinator.epoch
             self._on_open(coordinator.epoch)
+        if now_ms < self._tell_due_ms:
+            return
+        self._tell_due_ms = now_ms + CHECK_EVERY_MS
         for reflector in self._reflectors:
             heard_ms = reflector.lister_watcher.heard_ms()
             deaf = self._broker is not None and heard_ms > 0 and now_ms - heard_ms > DEAF_MS

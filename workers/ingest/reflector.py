@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -83,7 +83,9 @@ class Reflector:
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
         self._pages: Pages | None = None
-        self._due_ms = self._check_ms = self._failures = 0
+        self._due_ms = self._failures = 0
+        self._unchecked = True
+        """Whether to compare with the shared watermark before the next events are applied."""
         self._watch_since_ms, self._heard, self._quiet = 0, False, False
         self._deaf_watches = 0
         self._standby = standby or Standby()
@@ -117,7 +119,8 @@ class Reflector:
         """Work for no epoch."""
         self._drop_streams()
         self.applier.start("")
-        self._due_ms = self._check_ms = self._failures = 0
+        self._due_ms = self._failures = 0
+        self._unchecked = True
         self._must_list, self._expired = False, ""
         self._end_verification()
         self._broker, self.state = None, ReflectorState.AWAY
@@ -143,6 +146,13 @@ class Reflector:
         self._drop_streams()
         self._must_list, self.state = True, ReflectorState.SEEKING
         self._due_ms, self._distrusted_ms = max(now_ms, self._distrusted_ms + RELIST_REFUSED_MS), now_ms
+
+    def check(self, marks: Mapping[str, str]) -> None:
+        """Compare with the shared watermarks, as they are now; to be called once a second or so. They may stand behind
+        ours, if Redis lost its last writes, or be gone.
+        """
+        if self._broker is not None and self.state is ReflectorState.WATCHING:
+            self._check(self._broker, marks.get(self.name))
 
     # -- a step ----------------------------------------------------------------------------------------------------
 
@@ -275,9 +285,9 @@ class Reflector:
         if self._stream is None:
             self._stream = self.lister_watcher.watch(self.position)
             self._watch_since_ms, self._heard = now_ms, False
-        if now_ms >= self._check_ms:
-            self._check_ms = now_ms + CHECK_EVERY_MS
-            if not self._check(broker):
+        if self._unchecked:
+            self._unchecked = False
+            if not self._check(broker, broker.watermark(self.name)):
                 return 0
         try:
             applied = self.applier.step(broker, self._stream)
@@ -291,7 +301,7 @@ class Reflector:
                 end = self._stream.end()
                 return CHECK_EVERY_MS if end is None else self._failed(end, now_ms)
             case Applied.REST:
-                self._check_ms = 0
+                self._unchecked = True
                 # Not of owners: each ingestor has to know them all.
                 if self.resource.owner_queue or not self._standby.pays(self.applier.counts.skipped, now_ms):
                     return self._wait(now_ms, REST_MS)
@@ -308,9 +318,8 @@ class Reflector:
                 self.state = ReflectorState.SEEKING
         return 0
 
-    def _check(self, broker: Broker) -> bool:
+    def _check(self, broker: Broker, mark: str | None) -> bool:
         """Compare with the shared watermark. Returns whether the stream is still good."""
-        mark = broker.watermark(self.name)
         if mark is None:
             self._drop_streams()
             self.state = ReflectorState.SEEKING

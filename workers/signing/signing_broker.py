@@ -37,6 +37,7 @@ class SigningBroker:
         self.finish, self.release, self.reclaim, self.renew = inner.finish, inner.release, inner.reclaim, inner.renew
         self.due, self.wait, self.wait_timer = inner.due, inner.wait, inner.wait_timer
         self.commit_list, self.republish, self.watermark = inner.commit_list, inner.republish, inner.watermark
+        self.watermarks = inner.watermarks
         self.open, self.pause, self.report = inner.open, inner.pause, inner.report
         self.budget = inner.budget
         self.steer, self.pauses, self.drain, self.acts = inner.steer, inner.pauses, inner.drain, inner.acts

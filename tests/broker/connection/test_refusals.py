@@ -89,6 +89,8 @@ def test_a_server_in_a_long_script_does_nothing_else_and_says_so(server: RealSer
         "due": broker.due,
         "wait": lambda: broker.wait(["q"], 0.1),
         "watermark": lambda: broker.watermark("pods"),
+        "watermarks": broker.watermarks,
+        "pauses": broker.pauses,
         "failures": lambda: broker.num_requeues("replicaset", "ns/a"),
     }
     try:

@@ -18,7 +18,7 @@ def broker(broker: RedisBroker) -> RedisBroker:
 @pytest.fixture
 def kept(broker: RedisBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ingestor writes into the Lease what there is, while the command waits."""
-    monkeypatch.setattr(scopes.time, "sleep", lambda _: broker.steer("kept", digest(broker.pauses()), ""))
+    monkeypatch.setattr(scopes.time, "sleep", lambda _: broker.steer("kept", digest(broker.pauses().texts), ""))
 
 
 @pytest.fixture

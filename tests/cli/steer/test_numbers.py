@@ -50,13 +50,13 @@ def test_a_weight_of_a_namespace(server: EmbeddedRedis, broker: RedisBroker) -> 
     assert (told["scope"], told["reason"]) == ("weight namespace shop", "weight=2.5 it pays")
     assert oarlock(server, "weight", "-n", "shop", "none") == "namespace shop has weight 1 again\n"
     assert oarlock(server, "weight", "-n", "shop", "none") == "namespace shop had no weight of its own\n"
-    assert broker.pauses() == {}
+    assert broker.pauses().texts == {}
 
 
 @pytest.mark.usefixtures("kept")
 def test_a_weight_of_a_controller(server: EmbeddedRedis, broker: RedisBroker) -> None:
     assert oarlock(server, "weight", QUEUE, "4", "--by", "me") == "replicaset has weight 4\n"
-    assert list(broker.pauses()) == ["weight queue replicaset"]
+    assert list(broker.pauses().texts) == ["weight queue replicaset"]
     assert oarlock(server, "pause").startswith("weight 4: queue replicaset since ")
     assert oarlock(server, "weight", QUEUE, "none") == "replicaset has weight 1 again\n"
 
@@ -77,7 +77,7 @@ def test_a_rate_of_a_controller(server: EmbeddedRedis, broker: RedisBroker) -> N
 @pytest.mark.usefixtures("kept")
 def test_a_large_rate_is_kept_as_the_scripts_read_it(server: EmbeddedRedis, broker: RedisBroker) -> None:
     oarlock(server, "rate", QUEUE, "1000000", "--by", "me")
-    assert broker.pauses()[f"rate {QUEUE}"].endswith(" by=me rate=1000000")
+    assert broker.pauses().texts[f"rate {QUEUE}"].endswith(" by=me rate=1000000")
     assert "limited: replicaset to 1e+06 turns a second" in oarlock(server, "pause")
 
 
@@ -90,9 +90,9 @@ def test_what_no_ingestor_keeps_is_taken_back(
     words: tuple[str, ...], told: str, server: EmbeddedRedis, broker: RedisBroker
 ) -> None:
     assert f"{told}: no ingestor has written it into the Lease" in refused(server, *words, code=1)
-    assert broker.pauses() == {}
+    assert broker.pauses().texts == {}
     oarlock(server, *words, "--not-kept")
-    assert len(broker.pauses()) == 1
+    assert len(broker.pauses().texts) == 1
 
 
 @pytest.mark.parametrize(

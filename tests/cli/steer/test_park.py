@@ -43,7 +43,7 @@ def test_a_key_is_parked_and_replayed(server: EmbeddedRedis, broker: RedisBroker
     assert oarlock(server, "replay", "rs/shop/a", "--by", "you").startswith("1 of replicaset (shop/a): ")
     broker.due()
     assert claimed(broker) == ["shop/a"]
-    assert broker.pauses() == {}
+    assert broker.pauses().texts == {}
     audit = oarlock(server, "audit")
     for line in ("pause key replicaset:shop/a: by=me its webhook", "resume key replicaset:shop/a: by=you"):
         assert line in audit
@@ -77,14 +77,14 @@ def test_a_paused_key_stays_so(server: EmbeddedRedis, broker: RedisBroker) -> No
     fail(broker, "shop/a")
     broker.steer("pause", f"key {QUEUE}:shop/a", "by=me")
     oarlock(server, "replay", "rs/shop/a")
-    assert list(broker.pauses()) == [f"key {QUEUE}:shop/a"]
+    assert list(broker.pauses().texts) == [f"key {QUEUE}:shop/a"]
     assert "shop/a" not in claimed(broker)
 
 
 @pytest.mark.usefixtures("unkept")
 def test_a_park_that_no_ingestor_keeps_is_taken_back(server: EmbeddedRedis, broker: RedisBroker) -> None:
     assert "is not paused: no ingestor has written it into the Lease" in refused(server, "park", "rs/shop/a", code=1)
-    assert broker.pauses() == {}
+    assert broker.pauses().texts == {}
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ def test_a_pause_that_no_ingestor_keeps_is_taken_back(server: EmbeddedRedis, bro
     assert "namespace shop is not paused: no ingestor has written it into the Lease" in refused(
         server, "pause", "-n", "shop", code=1
     )
-    assert broker.pauses() == {}
+    assert broker.pauses().texts == {}
     oarlock(server, "pause", "-n", "shop", "--not-kept")
-    assert list(broker.pauses()) == ["namespace shop"]
+    assert list(broker.pauses().texts) == ["namespace shop"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_requeue_is_an_act_too(server: EmbeddedRedis, broker: RedisBroker) -> 
 
 def test_a_user_that_may_only_look_may_not_pause(server: EmbeddedRedis, broker: RedisBroker) -> None:
     assert "this user of the Redis" in refused(server, "pause", "-n", "shop", user="metrics")
-    assert broker.pauses() == {}
+    assert broker.pauses().texts == {}
 
 
 @pytest.mark.usefixtures("kept")

@@ -45,7 +45,7 @@ def test_a_pause_is_in_the_lease_soon_and_redis_says_so(rig: Rig) -> None:
     broker(rig).steer("pause", "namespace x", "by=me it burns")
     assert lease(rig).pauses == ""
     pass_time(rig)
-    pauses = broker(rig).pauses()
+    pauses = broker(rig).pauses().texts
     assert lease(rig).pauses == packed(pauses) != ""
     assert kept(rig) == digest(pauses)
     broker(rig).steer("resume", "namespace x", "by=me")
@@ -59,7 +59,7 @@ def test_a_lease_that_is_read_more_often_than_redis_is_looked_at_has_it_too(rig:
     opened(rig, "a", settings=short)
     broker(rig).steer("pause", "namespace x", "by=me it burns")
     pass_time(rig)
-    pauses = broker(rig).pauses()
+    pauses = broker(rig).pauses().texts
     assert lease(rig).pauses == packed(pauses) != ""
     assert kept(rig) == digest(pauses)
 
@@ -70,7 +70,7 @@ def test_what_another_ingestor_told_redis_late_does_not_stay(rig: Rig) -> None:
     pass_time(rig)
     broker(rig).steer("kept", digest({}), "")
     pass_time(rig)
-    assert kept(rig) == digest(broker(rig).pauses())
+    assert kept(rig) == digest(broker(rig).pauses().texts)
 
 
 def test_a_lost_redis_begins_with_the_pauses_of_the_lease(rig: Rig) -> None:
@@ -80,13 +80,13 @@ def test_a_lost_redis_begins_with_the_pauses_of_the_lease(rig: Rig) -> None:
     broker(rig).steer("limit", "rate namespace x", "by=me rate=5")
     broker(rig).steer("set", "weight namespace x", "by=me weight=0.5")
     pass_time(rig)
-    before = broker(rig).pauses()
+    before = broker(rig).pauses().texts
     assert len(before) == 4
     rig.server.admin.flushall()
     pass_time(rig, 30_000)
     assert rig.server.epoch().epoch == 2
     assert rig.server.epoch().phase == "OPEN"
-    assert broker(rig).pauses() == before
+    assert broker(rig).pauses().texts == before
     assert kept(rig) == digest(before)
 
 
@@ -98,7 +98,7 @@ def test_a_pause_of_a_fleet_that_is_draining_is_kept_once_it_is_open(rig: Rig) -
     broker(rig).steer("pause", "all", "by=me")
     rig.open()
     pass_time(rig)
-    assert lease(rig).pauses == packed(broker(rig).pauses()) != ""
+    assert lease(rig).pauses == packed(broker(rig).pauses().texts) != ""
 
 
 def test_what_no_command_paused_does_not_outlive_a_lost_redis(rig: Rig) -> None:
@@ -107,11 +107,11 @@ def test_what_no_command_paused_does_not_outlive_a_lost_redis(rig: Rig) -> None:
     rig.server.admin.hset(broker(rig).keys.of("pauses"), mapping=planted)
     broker(rig).steer("pause", "namespace x", "by=me it burns")
     pass_time(rig)
-    before = broker(rig).pauses()["namespace x"]
+    before = broker(rig).pauses().texts["namespace x"]
     rig.server.admin.flushall()
     pass_time(rig, 30_000)
     assert (rig.server.epoch().epoch, rig.server.epoch().phase) == (2, "OPEN")
-    assert broker(rig).pauses() == {"namespace x": before}
+    assert broker(rig).pauses().texts == {"namespace x": before}
 
 
 def test_what_is_no_pause_in_the_lease_is_passed_over() -> None:
@@ -119,7 +119,7 @@ def test_what_is_no_pause_in_the_lease_is_passed_over() -> None:
     store.bootstrap(1)
     twin = MemoryBroker(store, 1)
     restore(twin, FleetLease("f", 4, 1, "r", "DRAIN", "a", 0, pauses="{not json"))
-    assert twin.pauses() == {}
+    assert twin.pauses().texts == {}
     there = {"all": "since_ms=5 by=me", "namespace x": "since_ms=5 by=me\nby=you", "queue x": "x" * 5_000}
     restore(twin, FleetLease("f", 4, 1, "r", "DRAIN", "a", 0, pauses=packed(there)))
-    assert twin.pauses() == {"all": "since_ms=5 by=me"}
+    assert twin.pauses().texts == {"all": "since_ms=5 by=me"}

@@ -81,7 +81,7 @@ class Server:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.admin = redis.Redis.from_url(url, protocol=2)
+        self.admin = self.client()
         self.run = ""
 
     def reset(self, now_ms: int) -> None:
