@@ -70,17 +70,18 @@ _status = msgspec.json.Decoder(Status)
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """code: HTTP status, or one of ours; body: as received; retry_after_s: of the header, if any;
-    error: why there was no answer (empty when there was one).
+    """code: HTTP status, or one of ours; body: as received; retry_after_s: of the header, if any; error: why there was
+    no answer (empty when there was one); shown: what `proven` has read of the object in the body.
 
-    Each accessor decodes on each call, and only what it returns. An unreadable body yields the empty value. Content
-    that is nested too deeply (`cluster.http.shallow`) is left out and never makes an accessor raise.
+    Each other accessor decodes on each call, and only what it returns. An unreadable body yields the empty value.
+    Content that is nested too deeply (`cluster.http.shallow`) is left out and never makes an accessor raise.
     """
 
     code: int
     body: bytes = b""
     retry_after_s: float | None = None
     error: str = ""
+    shown: _Object | None = None
 
     @property
     def ok(self) -> bool:
@@ -129,7 +130,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         return f"the server answered {self.code}"
 
     def _object(self) -> _Object:
-        return _decoded(_object, self.body) or _Object()
+        return self.shown or _decoded(_object, self.body) or _Object()
 
 
 PAST_DEADLINE = Answer(TOO_LATE, error="its deadline passed before it could be sent")
@@ -159,7 +160,7 @@ def proven(answer: Answer, resource: Resource, *, deleted: bool = False) -> Answ
     except (msgspec.MsgspecError, UnicodeDecodeError):
         found = _Object()
     if (found.kind, found.api_version) == (resource.kind, resource.api_version) and found.metadata.uid:
-        return answer
+        return Answer(answer.code, answer.body, answer.retry_after_s, shown=found)
     status = answer.status
     if deleted and status is not None and status.status == "Success":
         return answer

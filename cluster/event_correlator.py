@@ -71,24 +71,25 @@ class _Spam(msgspec.Struct):
 
 
 class _Recent(Generic[T]):
-    """A mapping of bounded size that forgets the entry that was not used for longest. Of a key it keeps the hash alone,
+    """A mapping of bounded size that forgets the entry that was not used for longest. Its keys are the hashes of texts,
     64 bits with a secret of this process: texts would be most of a worker's memory that grows.
     """
 
     def __init__(self) -> None:
         self._entries: OrderedDict[int, T] = OrderedDict()
 
-    def get(self, key: tuple[str, ...]) -> T | None:
-        entry = self._entries.get(hash(key))
+    def get(self, key: int) -> T | None:
+        entry = self._entries.get(key)
         if entry is not None:
-            self._entries.move_to_end(hash(key))
+            self._entries.move_to_end(key)
         return entry
 
-    def put(self, key: tuple[str, ...], entry: T) -> None:
-        self._entries[hash(key)] = entry
-        self._entries.move_to_end(hash(key))
+    def put(self, key: int, entry: T) -> T:
+        self._entries[key] = entry
+        self._entries.move_to_end(key)
         if len(self._entries) > CACHE_MAX:
             self._entries.popitem(last=False)
+        return entry
 
 
 class Correlator:
@@ -102,55 +103,45 @@ class Correlator:
 
     def correlate(self, note: Note, now_ns: int) -> Sending | None:
         """What to send for this note; None if there were too many about its object."""
-        about = note.about
+        about, message = note.about, note.message
+        if not message.isascii():
+            message = message.encode(errors="backslashreplace").decode()  # it may quote what has no UTF-8
         source = (note.component, note.host, about.api_version, about.kind)
-        subject = (*source, about.namespace, about.name, about.uid)
-        group = (*subject, note.type, note.reason)
-        message = note.message.encode(errors="backslashreplace").decode()  # it may quote what has no UTF-8
-        key: tuple[str, ...] = (*group, message)
+        subject = hash((*source, about.namespace, about.name, about.uid))
+        group = hash((subject, note.type, note.reason))
+        key = hash((group, message))
         if self._is_one_of_many(group, message, now_ns):
             message, key = COMBINED_PREFIX + message, group
-        sending = self._counted(note, message, key, now_ns)
+        seen = self._counted(about.name, key, now_ns)
         # Last, as upstream: a filtered event still counts as seen.
-        return None if self._is_spam(subject, now_ns) else sending
+        return None if self._is_spam(subject, now_ns) else _sending(note, message, seen, now_ns)
 
-    def _is_one_of_many(self, group: tuple[str, ...], message: str, now_ns: int) -> bool:
+    def _is_one_of_many(self, group: int, message: str, now_ns: int) -> bool:
         similar = self._similar.get(group)
         if similar is None or now_ns - similar.last_ns > SIMILAR_WITHIN_S * 10**9:
-            similar = _Similar((), 0)
+            similar = self._similar.put(group, _Similar((), 0))
         if hash(message) not in similar.messages:
             similar.messages += (hash(message),)
         similar.last_ns = now_ns
-        self._similar.put(group, similar)
         if len(similar.messages) < SIMILAR_MAX:
             return False
         similar.messages = similar.messages[1:]  # one below the limit, so that it stays small
         return True
 
-    def _counted(self, note: Note, message: str, key: tuple[str, ...], now_ns: int) -> Sending:
+    def _counted(self, about: str, key: int, now_ns: int) -> _Seen:
         seen = self._seen.get(key)
         if seen is None:
-            self._named_ns = max(
-                now_ns, self._named_ns + 1
-            )  # objects of two kinds may have one name, and a coarse clock
-            seen = _Seen(_event_name(note.about.name, self._named_ns), 0, now_ns)
-        seen = _Seen(seen.name, seen.count + 1, seen.first_ns)
-        self._seen.put(key, seen)
-        patch = None
-        if seen.count > 1:
-            changed = {"count": seen.count, "lastTimestamp": _text(now_ns), "message": message}
-            patch = orjson.dumps(changed)
-        namespace = note.about.namespace or "default"
-        return Sending(namespace, seen.name, _body(note, message, namespace, seen, now_ns), patch)
+            # Objects of two kinds may have one name, and a clock may be coarse.
+            self._named_ns = max(now_ns, self._named_ns + 1)
+            seen = self._seen.put(key, _Seen(_event_name(about, self._named_ns), 0, now_ns))
+        seen.count += 1
+        return seen
 
-    def _is_spam(self, subject: tuple[str, ...], now_ns: int) -> bool:
-        spam = self._spam.get(subject)
-        if spam is None:
-            spam = _Spam(float(SPAM_BURST), now_ns)
+    def _is_spam(self, subject: int, now_ns: int) -> bool:
+        spam = self._spam.get(subject) or self._spam.put(subject, _Spam(float(SPAM_BURST), now_ns))
         earned = max(0, now_ns - spam.last_ns) / (SPAM_REFILL_S * 1e9)
         spam.tokens = min(spam.tokens + earned, float(SPAM_BURST))
         spam.last_ns = now_ns
-        self._spam.put(subject, spam)
         if spam.tokens < 1:
             return True
         spam.tokens -= 1
@@ -164,6 +155,14 @@ def _event_name(about: str, now_ns: int) -> str:
 
 def _text(now_ns: int) -> str:
     return seconds_text(now_ns // 10**6)
+
+
+def _sending(note: Note, message: str, seen: _Seen, now_ns: int) -> Sending:
+    patch = None
+    if seen.count > 1:
+        patch = orjson.dumps({"count": seen.count, "lastTimestamp": _text(now_ns), "message": message})
+    namespace = note.about.namespace or "default"
+    return Sending(namespace, seen.name, _body(note, message, namespace, seen, now_ns), patch)
 
 
 def _body(note: Note, message: str, namespace: str, seen: _Seen, now_ns: int) -> bytes:

@@ -62,9 +62,10 @@ class EventRecorder:
         if self._closing or len(self._queue) >= most:
             self.dropped += 1
             return
+        idle = not self._queue  # else the sender was woken already, and takes this one, too
         self._queue.append((note, self._clock_ns()))
         loop = self._loop
-        if loop is not None:
+        if loop is not None and idle:
             try:
                 loop.call_soon_threadsafe(self._wake.set)
             except RuntimeError:  # the loop has ended: nobody will send it

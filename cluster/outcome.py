@@ -75,6 +75,8 @@ class Outcome(StrEnum):
 
 def of_create(answer: Answer) -> Outcome:
     """Sort the answer to a POST of an object with a fixed name."""
+    if answer.ok:
+        return Outcome.DONE
     status = answer.status
     if answer.code == 409 and status is not None and status.reason == "AlreadyExists":
         return Outcome.EXISTS
@@ -115,6 +117,8 @@ def of_delete_conflict(look: Answer, uid: str) -> Outcome:
 
 def of_change(answer: Answer) -> Outcome:
     """Sort the answer to a PATCH, a PUT or a status write."""
+    if answer.ok:
+        return Outcome.DONE
     status = answer.status
     if answer.code == 404 and status is not None:
         return Outcome.GONE
@@ -126,6 +130,8 @@ def of_apply(answer: Answer) -> Outcome:
 
     CONFLICT: others manage a field with another value, or the uid or resourceVersion is not the object's any more.
     """
+    if answer.ok:
+        return Outcome.DONE
     status = answer.status
     if answer.code == 403 and status is not None and status.has_cause(NAMESPACE_TERMINATING_CAUSE):
         return Outcome.NAMESPACE_TERMINATING
@@ -151,9 +157,8 @@ def _webhook_was_not_called(status: Status) -> bool:
 
 
 def _common(answer: Answer, status: Status | None) -> Outcome:
+    """Of an answer that is not 2xx."""
     code = answer.code
-    if answer.ok:
-        return Outcome.DONE
     if code == NOT_SENT:
         return Outcome.NOT_SENT
     if code == TOO_LATE:

@@ -1,6 +1,7 @@
 """The URL paths under which a server keeps the objects of a kind."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote
 
 
@@ -18,12 +19,9 @@ class Resource:
 
         Raises ValueError for a namespace on a kind that has none.
         """
-        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
-        if not namespace:
-            return f"{root}/{self.plural}"
-        if not self.namespaced:
+        if namespace and not self.namespaced:
             raise ValueError(f"{self.kind} has no namespace, {namespace!r} given")
-        return f"{root}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+        return _collection(self.api_version, namespace, self.plural)
 
     def item(self, namespace: str, name: str, subresource: str = "") -> str:
         """Path of one object or of its subresource. Raises ValueError if a part is missing or too much.
@@ -34,6 +32,12 @@ class Resource:
             raise ValueError(f"{self.kind} needs a name and its namespace: {namespace!r}/{name!r}")
         path = f"{self.collection(namespace)}/{quote(name, safe='')}"
         return f"{path}/{subresource}" if subresource else path
+
+
+@lru_cache(1_024)
+def _collection(api_version: str, namespace: str, plural: str) -> str:
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    return f"{root}/namespaces/{quote(namespace, safe='')}/{plural}" if namespace else f"{root}/{plural}"
 
 
 PODS = Resource("v1", "pods", "Pod")

@@ -150,8 +150,8 @@ PLAIN = frozenset(("EVALSHA", "GET", "HGET", "MGET"))
 
 class _Client(redis.Redis):
     """A client that keeps one connection for what is called most, and for what is sent in one go: to fetch one from the
-    pool and to bring it back takes as long as the call. As in the pool, a connection that was closed meanwhile, or that has something unread, is made anew
-    before anything is sent.
+    pool and to bring it back takes as long as the call. As in the pool, a connection that was closed meanwhile, or that
+    has something unread, is made anew before anything is sent.
     """
 
     def __init__(self, pool: redis.ConnectionPool) -> None:

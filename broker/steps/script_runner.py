@@ -96,7 +96,9 @@ class ScriptRunner:
         if epoch != str(self.epoch).encode():
             raise EpochOver(f"{name}: epoch {self.epoch} is over")
         words = [word.decode(errors="replace") for word in flat]
-        return dict(zip(words[::2], words[1::2], strict=True)), [(text or b"").decode(errors="replace") for text in texts]
+        return dict(zip(words[::2], words[1::2], strict=True)), [
+            (text or b"").decode(errors="replace") for text in texts
+        ]
 
     def _ask_all(self, name: str, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The answers to commands that are sent together, without a script."""

@@ -4,12 +4,19 @@ RFC 9112, sections 4 (status line), 6.3 (length of a body) and 7.1 (chunks). The
 raises ValueError. It skips interim answers (1xx), trailers and chunk extensions.
 """
 
+import re
 from typing import NamedTuple
 
 HEAD_BYTES_MAX = 64 << 10
 BODY_BYTES_MAX = 2_000_000_000  # a list that is asked for whole: 1.2 GB for 500,000 pods
 _EMPTY = (204, 304)
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_FIRST = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
+_HEADER = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[^\r\n]*")
+_HEAD = re.compile(rb"%b(?:\r\n%b)*" % (_FIRST.pattern, _HEADER.pattern))
+_HEEDED = re.compile(
+    rb"\r\n(content-length|transfer-encoding|connection|content-encoding|retry-after):([^\r\n]*)", re.IGNORECASE
+)
 
 
 class RequestWriter:
@@ -20,6 +27,8 @@ class RequestWriter:
         self._fixed = (("Host", host), ("User-Agent", user_agent), ("Accept", "application/json"))
         self._headers: tuple[tuple[str, str], ...] | None = None
         self._head: str | None = None
+        self._asked: tuple[str, ...] | None = None
+        self._start: bytes | None = None
 
     def written(
         self,
@@ -34,15 +43,22 @@ class RequestWriter:
         the end of a line with it. ``headers``: those of the credentials.
         """
         if headers is not self._headers:
-            self._headers, self._head = headers, _head((*self._fixed, *headers))
+            self._headers, self._head, self._asked = headers, _head((*self._fixed, *headers)), None
+        asked = method, path, content_type if body else "", traceparent
+        if asked != self._asked:  # of the creates of a wave all but the bodies is the same
+            self._asked, self._start = asked, self._started(*asked)
+        if self._start is None:
+            return None
+        length = b"Content-Length: %d\r\n" % len(body) if body or method != "GET" else b""
+        return b"%b%b\r\n%b" % (self._start, length, body)
+
+    def _started(self, method: str, path: str, content_type: str, traceparent: str) -> bytes | None:
         target = self._root + path
         if self._head is None or " " in target or not all(map(_plain, (target, content_type, traceparent))):
             return None
-        of_body = f"Content-Type: {content_type}\r\n" if body else ""
-        of_body += f"traceparent: {traceparent}\r\n" if traceparent else ""
-        if body or method != "GET":
-            of_body += f"Content-Length: {len(body)}\r\n"
-        return f"{method} {target} HTTP/1.1\r\n{self._head}{of_body}\r\n".encode() + body
+        more = f"Content-Type: {content_type}\r\n" if content_type else ""
+        more += f"traceparent: {traceparent}\r\n" if traceparent else ""
+        return f"{method} {target} HTTP/1.1\r\n{self._head}{more}".encode()
 
 
 def _head(headers: tuple[tuple[str, str], ...]) -> str | None:
@@ -106,19 +122,16 @@ class AnswerReader:
             if len(self._buffer) > HEAD_BYTES_MAX:
                 raise ValueError("an endless head")
             return False
-        first, *lines = bytes(self._buffer[:end]).split(b"\r\n")
+        head = bytes(self._buffer[:end])
         del self._buffer[: end + 4]
-        version, code = first[:9], first[9:12]
-        if version not in (b"HTTP/1.1 ", b"HTTP/1.0 ") or not _is_status(code) or first[12:13] not in (b"", b" "):
-            raise ValueError(f"begins with {first[:40]!r}")
-        self._status, self._keeps, self._closes = int(code), version == b"HTTP/1.1 ", False
+        found = _HEAD.fullmatch(head)
+        if found is None:
+            raise ValueError(_flaw(head))
+        self._status, self._keeps, self._closes = int(found[2]), found[1] == b"1", False
         if self._status == 101:
             raise ValueError("another protocol")
         lengths: set[bytes] = set()
-        for line in lines:
-            name, colon, value = line.partition(b":")
-            if not colon or not name or name != name.strip():
-                raise ValueError(f"header {line[:40]!r}")
+        for name, value in _HEEDED.findall(head):
             self._read_header(name.lower(), value.strip(), lengths)
         if self._status < 200:
             self._chunked, self._retry_after = False, ""
@@ -195,5 +208,8 @@ class AnswerReader:
         return HttpAnswer(self._status, self._retry_after, body, self._keeps and not self._closes and whole)
 
 
-def _is_status(code: bytes) -> bool:
-    return len(code) == 3 and code.isdigit() and code >= b"100"
+def _flaw(head: bytes) -> str:
+    first, *lines = head.split(b"\r\n")
+    if _FIRST.fullmatch(first) is None:
+        return f"begins with {first[:40]!r}"
+    return f"header {next(line for line in lines if _HEADER.fullmatch(line) is None)[:40]!r}"

@@ -112,28 +112,37 @@ class Pool:
         Raises TooLateError if its deadline passed before the first byte was handed over, TimeoutError after
         ``flight.timeout_s``, LostError, OSError.
         """
-        async with asyncio.timeout(flight.timeout_s):
-            kept = None if flight.anew else self._take(context)
-            connection = kept or await self._connect(context)
-            try:
-                if flight.too_late():  # connecting may have taken longer than was left
-                    raise TooLateError
-                if self._closed or not connection.usable:  # lost as soon as it was made
-                    raise ConnectionError("the client is closed" if self._closed else "the connection was closed")
-                waiting: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
-                flight.sent = True
-                connection.send(request, waiting)
-                return await waiting
-            except LostError:
-                if kept is not None:  # a failover loses them all at once: no other request is to find out by itself
-                    self._discard_idle()
-                raise
-            except BaseException as error:
-                if not isinstance(error, TooLateError):
-                    connection.drop()
-                raise
-            finally:
-                self._give(connection, context)
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + flight.timeout_s
+        kept = None if flight.anew else self._take(context)
+        if kept is not None:
+            connection = kept
+        else:
+            async with asyncio.timeout_at(ends_s):
+                connection = await self._connect(context)
+        timer: asyncio.TimerHandle | None = None
+        try:
+            if flight.too_late():  # connecting may have taken longer than was left
+                raise TooLateError
+            if self._closed or not connection.usable:  # lost as soon as it was made
+                raise ConnectionError("the client is closed" if self._closed else "the connection was closed")
+            waiting: asyncio.Future[HttpAnswer] = loop.create_future()
+            timer = loop.call_at(ends_s, _expire, waiting)
+            flight.sent = True
+            connection.send(request, waiting)
+            return await waiting
+        except LostError:
+            if kept is not None:  # a failover loses them all at once: no other request is to find out by itself
+                self._discard_idle()
+            raise
+        except BaseException as error:
+            if not isinstance(error, TooLateError):
+                connection.drop()
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+            self._give(connection, context)
 
     async def greet(self, context: ssl.SSLContext) -> None:
         """Open a connection, if there is none. Raises OSError."""
@@ -188,3 +197,8 @@ class Pool:
         self._open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
+
+
+def _expire(waiting: asyncio.Future[HttpAnswer]) -> None:
+    if not waiting.done():
+        waiting.set_exception(TimeoutError())

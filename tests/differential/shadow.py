@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import redis
 import uvloop
 
 from oarlock.broker import epoch
+from oarlock.broker.connection.client import connect
 from oarlock.broker.keys import Keys
 from oarlock.broker.shadow_store import Difference, ShadowStore
 from oarlock.broker.versions import newer
@@ -49,7 +49,7 @@ class ShadowView:
     """What the shadow keeps, as anybody may read it."""
 
     def __init__(self, url: str) -> None:
-        self._client = redis.Redis.from_url(url)
+        self._client = connect(url)
         tag = Settings(dry_run=True, fleet_id=SHADOW).tag
         self._keys = Keys(epoch.current(self._client, tag).epoch, tag)
         self.store = ShadowStore(self._client, self._keys)

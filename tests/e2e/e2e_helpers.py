@@ -15,6 +15,7 @@ from typing import Any
 import redis
 import yaml
 
+from oarlock.broker.connection.client import connect
 from oarlock.sandbox.up.state_dir import Process, StateDir, is_alive
 from tests import ROOT
 
@@ -90,7 +91,7 @@ class RunningUp:
         return str(user["user"].get("token", ""))
 
     def redis(self) -> redis.Redis:
-        return redis.Redis.from_url(self.state.read_redis_url(), protocol=2)
+        return connect(self.state.read_redis_url())
 
     def ask(self, *arguments: str) -> Any:
         """The JSON of an oarlock command about this one."""

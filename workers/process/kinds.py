@@ -5,6 +5,7 @@ kube-controller-manager's --controllers), and how many objects of a kind are syn
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from oarlock.cluster.resources import Resource
@@ -13,11 +14,12 @@ from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS
 from oarlock.workers.process.settings import BadSetting, Settings
 
 _SUFFIX = "-controller"
+_resource = lru_cache(256)(Resource)
 
 
 def cluster_resource(watched: Watched[Any]) -> Resource:
     """The kind as the client of the Kubernetes API spells it."""
-    return Resource(watched.api_version, watched.plural, watched.kind, watched.namespaced)
+    return _resource(watched.api_version, watched.plural, watched.kind, watched.namespaced)
 
 
 def controller_names() -> dict[str, str]:

@@ -117,7 +117,7 @@ class KubeApi(ReadApi):
                 told.answered(PAST_DEADLINE.code, PAST_DEADLINE.message)
                 return PAST_DEADLINE
         answer = await self._sent(write, options)
-        told.answered(answer.code, answer.message)
+        told.answered(answer.code, "" if answer.ok else answer.message)
         return answer
 
     async def _sent(self, write: Write, options: WriteOptions) -> Answer:
