@@ -65,7 +65,7 @@ def test_a_batch_updates_cache_index_watermark_and_queue_in_one_step(case: Case)
     assert case.ingestor.ingest(PODS, "100", "105", batch) == Ingested("OK", "105", 2, 0)
     assert cache(case) == {"objects": {"ns/a": "A", "ns/b": "B"}, "index": {"owner=u1": ["ns/a", "ns/b"]}}
     assert stream(case) == ["ns/web", "ns/db"]
-    assert case.ingestor.watermark(PODS) == "105"
+    assert case.ingestor.watermark(PODS) == case.ingestor.watermarks()[PODS] == "105"
     assert case.ingestor.look(PODS, ids=["ns/b", "ns/none", "ns/a"]) == (
         "105",
         [Cached("103", "uid-b", b"B"), Cached("101", "uid-a", b"A")],
@@ -74,7 +74,7 @@ def test_a_batch_updates_cache_index_watermark_and_queue_in_one_step(case: Case)
 
 def test_without_a_list_nothing_is_ingested(case: Case) -> None:
     assert case.ingestor.ingest(PODS, "1", "2", [pod("a", 2)]) == Ingested("NEEDLIST")
-    assert case.ingestor.watermark(PODS) is None
+    assert (case.ingestor.watermark(PODS), case.ingestor.watermarks()) == (None, {})
     assert case.ingestor.look(PODS, ids=["ns/a"]) == ("", [])
 
 

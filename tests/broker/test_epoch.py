@@ -67,6 +67,29 @@ def test_a_step_of_an_earlier_epoch_is_refused_and_changes_nothing(case: Case, s
     assert old.watermark("replicasets") is None or case.worker.watermark("replicasets") is None
 
 
+def test_what_is_read_whole_is_of_its_epoch_or_refused(case: Case) -> None:
+    """Of an epoch that is over nothing is there, and nothing paused would mean that people have resumed everything."""
+    opened(case)
+    case.worker.steer("pause", "all", "by=me")
+    old, read = case.ingestor, [case.ingestor.watermarks(), case.ingestor.pauses().texts]
+    assert all(read)
+    case.bootstrap()
+    for reading in (old.watermarks, old.pauses):
+        with pytest.raises(EpochOver):
+            reading()
+
+
+@pytest.mark.real
+def test_the_epoch_is_read_in_one_round_trip_where_its_number_is_known(real: RedisCase) -> None:
+    client, asked = real.clients["worker"], []
+    exchange = client.in_one_go
+    client.in_one_go = lambda calls: asked.append([call[0] for call in calls]) or exchange(calls)
+    seen = epoch.current(client, likely=real.epoch)
+    assert seen == epoch.current(client, likely=real.epoch + 1)
+    assert (seen.epoch, seen.phase) == (real.epoch, "DRAIN")
+    assert asked == [["GET", "INFO", "INFO", "MGET"]] * 2 + [["MGET"]]
+
+
 @every_step
 def test_the_twin_loses_everything_as_a_server_does(step: str) -> None:
     case = MemoryCase()

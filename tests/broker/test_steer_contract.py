@@ -180,6 +180,7 @@ def test_a_pause_is_restored_as_it_was_stored(queue_case: Case) -> None:
     assert (case.state()["pauses"], "audit" in case.state()) == (stored, False)
     case.worker.steer("kept", digest(stored), "")
     assert case.state()["pauses_kept"] == digest(stored)
+    assert case.worker.pauses() == (stored, digest(stored))
 
 
 @pytest.mark.parametrize(
