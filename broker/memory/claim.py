@@ -45,6 +45,8 @@ def claim(
     if isinstance(chosen, Idle):
         if limits.beside is None:  # else it does not wait for a token
             state.waiters[holder] = now + WAITER_MS
+        elif chosen is Idle.EMPTY and _is_served(state, now, holder):
+            return Idle.SERVED
         return chosen
     spec, names, tokens = chosen
     q, watermarks = state.queue(spec.queue), {}
@@ -126,6 +128,13 @@ def _refusal(state: EpochState, holder: str) -> Idle | None:
     if state.phase != "OPEN" or ALL in state.pauses:
         return Idle.WAIT
     return None if holder in state.holders else Idle.UNKNOWN
+
+
+def _is_served(state: EpochState, now: int, holder: str) -> bool:
+    """Whether a worker of the same queues waits for a token: the one whose wait ends first says it for all."""
+    waiting = sorted((until, other) for other, until in state.waiters.items() if until >= now)
+    other = waiting[0][1] if waiting else ""
+    return bool(other) and other not in state.leaving and state.serves[other] == state.serves[holder]
 
 
 def _load(

@@ -17,7 +17,8 @@
 --            {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            what lies apart from the owner, {{resource, generation, index entry, {id, ...}} of children left to be read, ...}}, ...}
 --            where it has counts, and nothing of the last lines, they are left out
---          | {"EMPTY"} | {"ALONE"} (a key is queued that is claimed alone: the holder is to claim beside its turns no more)
+--          | {"EMPTY"} | {"SERVED"} (as EMPTY, to a claim beside others: a worker of the same queues waits, and takes what comes)
+--          | {"ALONE"} (a key is queued that is claimed alone: the holder is to claim beside its turns no more)
 --          | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
 -- A write that was sent before this claim gets the time until which it may land, "until_ms=..". A claim after that time writes "over".
@@ -43,6 +44,13 @@ local function tokens_of(queue, rate)
   local at = tonumber(state[2]) or now
   if at > now then redis.call('HSET', bucket, 'at_ms', number(now)) end -- time went back: do not wait for that to come again
   return math.min(most, (tonumber(state[1]) or most) + math.max(0, now - at) * rate / 1000)
+end
+
+-- Whether a worker of the same queues waits for a token, so that what comes next is claimed at once whoever else asks.
+local function is_served()
+  local who = redis.call('ZRANGEBYSCORE', waiters, number(now), '+inf', 'LIMIT', 0, 1)[1]
+  local as = who and redis.call('HGET', base .. 'holders', who)
+  return as and string.match(as, ' queues=.*$') == string.match(registered, ' queues=.*$')
 end
 
 -- A key that crashed a worker is alone. One whose lease ended once (0) is not: its whole container went, with other keys.
@@ -135,7 +143,7 @@ if #entries == 0 then
   redis.call('ZREM', waiters, holder) -- first: a removal may run when memory is full
   if not beside then redis.call('ZADD', waiters, number(now + 1500), holder) end -- else it does not wait for a token
   wake(now)
-  return {limited and 'LIMITED' or 'EMPTY'}
+  return {limited and 'LIMITED' or beside and is_served() and 'SERVED' or 'EMPTY'}
 end
 local stream, states, locks = base .. queue .. ':stream', base .. queue .. ':state', base .. queue .. ':locks'
 local min_rvs = base .. queue .. ':needs'

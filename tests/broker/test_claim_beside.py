@@ -190,3 +190,32 @@ def test_a_rate_bounds_what_is_claimed_beside_others(case: Case) -> None:
     case.worker.steer("limit", f"rate {QUEUE}", "rate=2 by=me")
     assert beside(case, "w1", "slow") == ["a/1", "a/2"]
     assert beside(case, "w1", "slow") is Idle.LIMITED
+
+
+def test_who_asks_beside_its_turns_hears_that_others_wait_for_keys(case: Case) -> None:
+    """One of the same queues takes whatever comes next: then there is no hurry to ask again."""
+    opened(case, holders=("w1", "w2", "w3"))
+    assert beside(case, "w1") is Idle.EMPTY
+    assert claim_reply(case, "w2") is Idle.EMPTY
+    assert beside(case, "w1") is Idle.SERVED
+    assert beside(case, "w1") is Idle.SERVED, "whoever asks beside its turns does not count as waiting"
+    assert claim_reply(case, "w3") is Idle.EMPTY, "nor is it said to whoever is to wait"
+    case.worker.add(QUEUE, ["a/1", "a/2"])
+    assert len(claim(case, "w2")) == 2
+    assert beside(case, "w1") is Idle.SERVED
+    case.worker.release("w3")
+    assert beside(case, "w1") is Idle.EMPTY
+
+
+def test_a_worker_that_leaves_or_has_other_queues_or_has_waited_for_long_serves_nobody(case: Case) -> None:
+    opened(case, holders=("w1", "w2"))
+    case.worker.register("other", "s", [OTHER])
+    assert claim_reply(case, "other", specs=[LoadSpec(OTHER, "daemonsets")]) is Idle.EMPTY
+    assert beside(case, "w1") is Idle.EMPTY
+    case.advance(2_000)
+    assert claim_reply(case, "w2") is Idle.EMPTY
+    assert beside(case, "w1") is Idle.SERVED
+    case.worker.drain("drain", "w2", "by=me")
+    assert beside(case, "w1") is Idle.EMPTY
+    case.advance(2_000)
+    assert beside(case, "w1") is Idle.EMPTY

@@ -137,7 +137,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "87f825abc58e2eb7da63cb329a8a7e233d39473074768f00f42cc52ba2994df6",
+    4: "f035fe9dcde90b7fa9dae007969f39730848447fb3393240cbf7fe208c1c4275",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
@@ -150,8 +150,8 @@ class; when the newest turns of a key came to lie apart; when a claim came to co
 when keys that find the front of their queue full came to wait in a backlog, and there in lanes; when a claim came to
 hand over less of a key at rest, and scripts came without the functions that they do not call; when each queue came to
 have a wake list; when namespaces came to have rates, and they and controllers weights; when what the pods of a class
-have in common came to lie with the class; when an ingest came to be exact on demand; when lanes came to be
-four. Of what there was the wake list and the values of pods did change, and of the results that of a claim.
+have in common came to lie with the class; when an ingest came to be exact on demand; when lanes came to be four; when
+a claim beside turns came to say that others wait. Of what there was the wake list and the values of pods did change, and of the results that of a claim.
 """
 
 

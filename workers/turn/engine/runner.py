@@ -33,8 +33,10 @@ if TYPE_CHECKING:  # `rq info` imports this module: it needs no cluster, and no 
 
 log = logging.getLogger("oarlock.worker")
 
-ASK_FIRST_MS, ASK_MS = 5, 50
-"""How long turns are waited for before further keys are asked for; and after there were none."""
+ASK_FIRST_MS, ASK_MS, ASK_SERVED_MS = 5, 50, 250
+"""How long turns are waited for before further keys are asked for; after there were none; and after there were none
+while another worker waited for them.
+"""
 NEVER_MS = 1 << 62
 LOOK_MS = 100
 """How often the runner looks for turns that have waited for too long."""
@@ -210,7 +212,7 @@ class TurnRunner:
         if isinstance(found, Batch):
             self._ask_ms = now_ms + ASK_FIRST_MS
             return self._begin_all(found, now_ms)
-        self._ask_ms = now_ms + ASK_MS
+        self._ask_ms = now_ms + (ASK_SERVED_MS if found is Idle.SERVED else ASK_MS)
         if found is Idle.ALONE:
             self._more = None
         return now_ms

@@ -193,10 +193,10 @@ class TurnEngine(ABC):
         for specs, keys_max in calls:
             asked_ms = self._clock.mono_ms()
             found = self._taken(self._broker.claim(*self._words(holder, specs, keys_max, beside)), asked_ms, beside)
-            if found is not Idle.EMPTY:
+            if found not in (Idle.EMPTY, Idle.SERVED, Idle.LIMITED):
+                return found
+            if reply is not Idle.LIMITED:
                 reply = found
-            if found not in (Idle.EMPTY, Idle.LIMITED):
-                break
         return reply
 
     def _has_tokens(self, queue: str) -> bool:
