@@ -11,6 +11,7 @@ import pytest
 from oarlock.broker.values.claims import Batch, Claim, Idle
 from oarlock.broker.values.errors import EpochOver
 from oarlock.broker.values.objects import Cached
+from oarlock.workers.turn.engine.runner import ASK_MS
 from oarlock.workers.turn.engine.waiting_turns import LONG_MS, OBJECTS_MAX, PLACES, SLOW_MS
 from tests.manual_clock import ManualClock
 from tests.workers.turn.engine.test_runner import QUEUE, Rig, Script, Turn, answered, claim_of
@@ -124,6 +125,17 @@ def test_where_a_key_waits_that_is_claimed_alone_nothing_more_is_asked_for() -> 
     rig.runner._waiting.next = _answering(rig, pauses)  # type: ignore[method-assign]
     told = rig.run_beside(claim_of("c"), c=[again], b=[answered(again)])
     assert told[4:7] == ["c", "asks", "b"], "the next time it is"
+
+
+@pytest.mark.parametrize(("reply", "pauses"), [(Idle.EMPTY, 1), (Idle.LIMITED, 1), (Idle.SERVED, 5)])
+def test_where_another_worker_waits_for_keys_it_asks_less_often(reply: Idle, pauses: int) -> None:
+    request = Future[Any]()
+    rig = FunctionRig(reply)
+    pause = [lambda: rig.clock.advance(ASK_MS)] * pauses
+    acts = [lambda: rig.clock.advance(SLOW_MS), *pause, answered(request)]
+    rig.runner._waiting.next = _answering(rig, acts)  # type: ignore[method-assign]
+    told = rig.run_beside(claim_of("a"), a=[request])
+    assert told == ["a", "asks", "asks", "a", "end of a"]
 
 
 def of(namespace: str, count: int) -> list[Claim]:
