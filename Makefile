@@ -42,7 +42,7 @@ test-benchmarks: $(CHART_READY) ## each benchmark to its end, however small: tha
 
 test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: KUBEBUILDER_ASSETS=DIR, or built once; or OARLOCK_TEST_KUBECONFIG=FILE
 	@$(if $(OARLOCK_TEST_KUBECONFIG),,$(BIN)/python -m tests.realserver >/dev/null)
-	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q --timeout 900 $(if $(OARLOCK_TEST_KUBECONFIG),,tests/realserver tests/chart/test_real_*.py) tests/cluster/acceptance $(ARGS)
+	@OARLOCK_TEST_SERVER=real $(BIN)/python -m pytest -q --timeout 900 $(if $(OARLOCK_TEST_KUBECONFIG),,-n 2 --dist loadfile tests/realserver tests/chart/test_real_*.py) tests/cluster/acceptance $(ARGS)
 
 test-conformance: $(READY) ## upstream's own e2e.test, built once, with a fleet in its manager's place; FLAGS="--kind Deployment"
 	@$(BIN)/python -m tests.conformance $(FLAGS)
