@@ -22,7 +22,8 @@ from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What Redis shows: the epoch (0: none), the server's life, the life that the epoch began on, the phase.
+    """What Redis shows: the epoch (0: none), the server's life, the life that the epoch began on, the phase, and
+    whether the server takes writes.
 
     A life is a run id, with the last promotion where the server was ever a replica (``server_facts.life``).
     """
@@ -31,6 +32,7 @@ class Seen:
     run: str
     bootstrapped_on: str
     phase: str
+    writable: bool = True
 
     @property
     def intact(self) -> bool:
@@ -51,11 +53,12 @@ def current(client: redis.Redis, shard: str = "0", likely: int = 1) -> Seen:
         number = _number_in(shown)
         if number != likely:
             (began,) = in_one_go(client, [_beginning(number, shard)])
-        run = server_facts.life(server_facts.facts(b"".join(map(_answered, told))))
+        facts = server_facts.facts(b"\r\n".join(map(_answered, told)))
         bootstrapped_on, phase = _answered(began)
     except RedisError as error:
         raise BrokerUnreachable(refusals.told("epoch", error)) from None
-    return Seen(number, run, _text(bootstrapped_on), _text(phase))
+    life, writable = server_facts.life(facts), server_facts.is_master(facts)
+    return Seen(number, life, _text(bootstrapped_on), _text(phase), writable)
 
 
 def _beginning(number: int, shard: str) -> tuple[str, ...]:

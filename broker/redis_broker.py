@@ -331,6 +331,6 @@ class RedisBroker(ScriptRunner):
     def watermarks(self) -> dict[str, str]:
         """The same of every resource that was listed in this epoch. Raises EpochOver where it is over."""
         marks, _ = self._read_all("watermarks", self.keys.of("watermark"))
-        if not all(map(str.isdigit, marks.values())):
+        if not all(mark.isascii() and mark.isdigit() for mark in marks.values()):
             raise self._damaged("watermarks", "one is no resourceVersion")
         return marks

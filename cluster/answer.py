@@ -73,8 +73,8 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     """code: HTTP status, or one of ours; body: as received; retry_after_s: of the header, if any; error: why there was
     no answer (empty when there was one); shown: what `proven` has read of the object in the body.
 
-    Each other accessor decodes on each call, and only what it returns. An unreadable body yields the empty value.
-    Content that is nested too deeply (`cluster.http.shallow`) is left out and never makes an accessor raise.
+    An accessor that does not find it there decodes on each call, and only what it returns. An unreadable body yields
+    the empty value. Content that is nested too deeply (`cluster.http.shallow`) is left out and makes no accessor raise.
     """
 
     code: int

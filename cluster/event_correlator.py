@@ -72,7 +72,7 @@ class _Spam(msgspec.Struct):
 
 class _Recent(Generic[T]):
     """A mapping of bounded size that forgets the entry that was not used for longest. Its keys are the hashes of texts,
-    64 bits with a secret of this process: texts would be most of a worker's memory that grows.
+    with a secret of this process: texts would be most of a worker's memory that grows.
     """
 
     def __init__(self) -> None:

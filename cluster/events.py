@@ -50,6 +50,7 @@ class EventRecorder:
         self._correlator = Correlator()
         self._queue: deque[tuple[Note, int]] = deque()
         self._wake = asyncio.Event()
+        self._asleep = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sender: asyncio.Task[None] | None = None
         self._closing = False
@@ -62,10 +63,9 @@ class EventRecorder:
         if self._closing or len(self._queue) >= most:
             self.dropped += 1
             return
-        idle = not self._queue  # else the sender was woken already, and takes this one, too
         self._queue.append((note, self._clock_ns()))
         loop = self._loop
-        if loop is not None and idle:
+        if loop is not None and self._asleep:  # else the sender looks at the queue once more before it sleeps
             try:
                 loop.call_soon_threadsafe(self._wake.set)
             except RuntimeError:  # the loop has ended: nobody will send it
@@ -107,8 +107,11 @@ class EventRecorder:
                     self.failed += not delivered
             if self._closing:
                 return
-            await self._wake.wait()
-            self._wake.clear()
+            self._asleep = True
+            if not self._queue:  # whoever appends from here on sees that we sleep
+                await self._wake.wait()
+                self._wake.clear()
+            self._asleep = False
 
     async def _deliver(self, sending: Sending) -> bool:
         for attempt in range(1, TRIES_MAX + 1):

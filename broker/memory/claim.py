@@ -43,11 +43,7 @@ def claim(
     state.waiters.pop(holder, None)
     chosen = _choose(state, now, holder, specs, limits)
     if isinstance(chosen, Idle):
-        if limits.beside is None:  # else it does not wait for a token
-            state.waiters[holder] = now + WAITER_MS
-        elif chosen is Idle.EMPTY and _is_served(state, now, holder):
-            return Idle.SERVED
-        return chosen
+        return _wait(state, now, holder, chosen) if limits.beside is None else _beside(state, now, holder, chosen)
     spec, names, tokens = chosen
     q, watermarks = state.queue(spec.queue), {}
 
@@ -130,11 +126,18 @@ def _refusal(state: EpochState, holder: str) -> Idle | None:
     return None if holder in state.holders else Idle.UNKNOWN
 
 
-def _is_served(state: EpochState, now: int, holder: str) -> bool:
-    """Whether a worker of the same queues waits for a token: the one whose wait ends first says it for all."""
+def _wait(state: EpochState, now: int, holder: str, why: Idle) -> Idle:
+    """It waits for a token from now on."""
+    state.waiters[holder] = now + WAITER_MS
+    return why
+
+
+def _beside(state: EpochState, now: int, holder: str, why: Idle) -> Idle:
+    """It does not. SERVED where a worker of the same queues does: the one whose wait ends first says it for all."""
     waiting = sorted((until, other) for other, until in state.waiters.items() if until >= now)
     other = waiting[0][1] if waiting else ""
-    return bool(other) and other not in state.leaving and state.serves[other] == state.serves[holder]
+    served = bool(other) and other not in state.leaving and state.serves[other] == state.serves[holder]
+    return Idle.SERVED if why is Idle.EMPTY and served else why
 
 
 def _load(

@@ -17,7 +17,7 @@
 --            {{child, ...} a resource, in the order they are first named}, {expectations}, min_rv, unsettled, crashes,
 --            what lies apart from the owner, {{resource, generation, index entry, {id, ...}} of children left to be read, ...}}, ...}
 --            where it has counts, and nothing of the last lines, they are left out
---          | {"EMPTY"} | {"SERVED"} (as EMPTY, to a claim beside others: a worker of the same queues waits, and takes what comes)
+--          | {"EMPTY"} | {"SERVED"} (as EMPTY, to a claim beside others: a worker of the same queues waits, and claims next)
 --          | {"ALONE"} (a key is queued that is claimed alone: the holder is to claim beside its turns no more)
 --          | {"LIMITED"} (keys are queued, but the rates of their queues let none go) | {"WAIT", phase, or "PAUSED"}
 --          | {"UNKNOWN"} (not registered) | {"DRAIN"} (it is to leave: drain.lua) | {"STALE"}
@@ -46,7 +46,7 @@ local function tokens_of(queue, rate)
   return math.min(most, (tonumber(state[1]) or most) + math.max(0, now - at) * rate / 1000)
 end
 
--- Whether a worker of the same queues waits for a token, so that what comes next is claimed at once whoever else asks.
+-- Whether a worker of the same queues waits for a token: its next claim is of what comes next, whoever else asks.
 local function is_served()
   local who = redis.call('ZRANGEBYSCORE', waiters, number(now), '+inf', 'LIMIT', 0, 1)[1]
   local as = who and redis.call('HGET', base .. 'holders', who)

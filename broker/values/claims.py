@@ -157,7 +157,7 @@ class Idle(StrEnum):
     """Why a claim call brought nothing."""
 
     EMPTY = "EMPTY"  # no key is queued: wait for a token
-    SERVED = "SERVED"  # as EMPTY, to a claim beside others: a worker of the same queues waits, and takes what comes
+    SERVED = "SERVED"  # as EMPTY, to a claim beside others: a worker of the same queues waits, and claims next
     ALONE = "ALONE"  # a key is queued that is claimed alone: end the turns under way, then ask again
     LIMITED = "LIMITED"  # keys are queued, but the rates of their queues let none go now: ask again soon
     WAIT = "WAIT"  # the epoch is draining, or the fleet is paused: wait and ask again

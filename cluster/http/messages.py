@@ -1,7 +1,8 @@
 """The HTTP/1.1 messages of a request: itself as bytes, and bytes into its answer. Pure.
 
 RFC 9112, sections 4 (status line), 6.3 (length of a body) and 7.1 (chunks). The reader is strict: a malformed answer
-raises ValueError. It skips interim answers (1xx), trailers and chunk extensions.
+raises ValueError, and so does a header whose name is no token (RFC 9110, 5.6.2) or whose line holds a bare CR or LF. It
+skips interim answers (1xx), trailers and chunk extensions.
 """
 
 import re

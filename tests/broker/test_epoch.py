@@ -253,7 +253,9 @@ def test_a_read_only_replica_is_another_life(own_server: EmbeddedRedis) -> None:
     clients = clients_of(own_server)
     epoch.bootstrap(clients["ingestor"], 1)
     broker = RedisBroker(clients["worker"], 1)
+    assert epoch.current(clients["worker"]).writable
     clients["admin"].replicaof("127.0.0.1", 1)
+    assert not epoch.current(clients["worker"]).writable
     with pytest.raises(EpochOver):
         broker.add(QUEUE, ["ns/a"])
 

@@ -150,8 +150,9 @@ class; when the newest turns of a key came to lie apart; when a claim came to co
 when keys that find the front of their queue full came to wait in a backlog, and there in lanes; when a claim came to
 hand over less of a key at rest, and scripts came without the functions that they do not call; when each queue came to
 have a wake list; when namespaces came to have rates, and they and controllers weights; when what the pods of a class
-have in common came to lie with the class; when an ingest came to be exact on demand; when lanes came to be four; when
-a claim beside turns came to say that others wait. Of what there was the wake list and the values of pods did change, and of the results that of a claim.
+have in common came to lie with the class; when an ingest came to be exact on demand; when lanes came to be four; when a
+claim beside turns came to say that others wait. Of what there was the wake list and the values of pods did change, and
+of the results that of a claim.
 """
 
 

@@ -205,6 +205,39 @@ async def test_events_reach_the_server():
 
 
 @looped
+async def test_a_note_that_comes_as_the_queue_runs_empty_is_sent():
+    """The teller's thread may be stopped at any place, and the sender fall asleep meanwhile: here before the note is in
+    the queue, which had another one when it was called.
+    """
+    sink, stopped, go_on = Sink(), threading.Event(), threading.Event()
+
+    def clock_ns():
+        if threading.current_thread().name == "slow":
+            stopped.set()
+            go_on.wait()
+        return next(times)
+
+    times = iter(range(1, 99))
+    async with serving(sink.handle) as url, Client(config_of(url)) as client:
+        recorder = EventRecorder(client, clock_ns=clock_ns)
+        recorder.start()
+        recorder.tell(note("first"))
+        recorder.tell(note("second"))
+        slow = threading.Thread(target=recorder.tell, args=(note("third"),), name="slow")
+        slow.start()
+        await asyncio.to_thread(stopped.wait)
+        while recorder.sent < 2:
+            await asyncio.sleep(0.001)
+        go_on.set()
+        await asyncio.to_thread(slow.join)
+        await settled(recorder)
+        recorder.tell(note("fourth"))
+        await settled(recorder)
+        await recorder.close()
+    assert sorted(stored["message"] for stored in sink.stored.values()) == ["first", "fourth", "second", "third"]
+
+
+@looped
 async def test_an_unreachable_server_is_tried_twelve_times():
     sink, sleeps = Sink(), Sleeps()
     sink.failures = [web.Response(status=502) for _ in range(99)]

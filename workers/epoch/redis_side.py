@@ -58,6 +58,9 @@ class RedisSide:
         """What Redis shows now. Raises BrokerUnreachable; EpochOver where the server trusted was replaced."""
         seen = epoch.current(self._client, self._shard, likely=self._seen)
         self._seen = seen.epoch
+        if not seen.writable:
+            self._client.connection_pool.disconnect()  # a new connection may find the master
+            raise BrokerUnreachable("epoch: the server is a replica now, and takes no writes")
         return seen
 
     def distrust(self) -> None:

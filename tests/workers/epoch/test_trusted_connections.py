@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from oarlock.broker.connection.client import RunGuard, connect
+from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.epoch.redis_side import RedisSide
 
@@ -38,3 +39,23 @@ def test_every_connection_is_made_anew_when_the_trusted_server_changes(tmp_path:
         unproved = connections()
         side.broker(seen).look("pods")
         assert not connections() & unproved, "what was opened in between has proved nothing"
+
+
+def test_a_server_that_was_demoted_counts_as_unreachable_and_is_left(tmp_path: Path) -> None:
+    """Whoever only reads would not notice: a replica answers, and its run id is the old one."""
+    with EmbeddedRedis(tmp_path / "redis") as server:
+        guard = RunGuard()
+        client = connect(server.url("ingestor"), guard=guard)
+        side, admin = RedisSide(client, guard), connect(server.url("admin"))
+        side.bootstrap(1)
+        seen = side.look()
+        side.broker(seen)
+        admin.replicaof("127.0.0.1", 1)
+        with pytest.raises(BrokerUnreachable, match="replica"):
+            side.look()
+        assert not [each for each in admin.client_list() if each["user"] == "ingestor"], "the next one asks anew"
+        admin.replicaof("NO", "ONE")
+        with pytest.raises(EpochOver, match="changed"):  # a promotion is another life
+            side.look()
+        side.distrust()
+        assert not side.look().intact
