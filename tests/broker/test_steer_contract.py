@@ -180,7 +180,14 @@ def test_a_pause_is_restored_as_it_was_stored(queue_case: Case) -> None:
     assert (case.state()["pauses"], "audit" in case.state()) == (stored, False)
     case.worker.steer("kept", digest(stored), "")
     assert case.state()["pauses_kept"] == digest(stored)
-    assert case.worker.pauses() == (stored, digest(stored))
+
+
+def test_the_pauses_are_read_with_what_the_lease_has_of_them(case: Case) -> None:
+    opened(case)
+    assert case.worker.pauses() == ({}, "")
+    case.worker.steer("restore", "all", "since_ms=5 by=me")
+    case.worker.steer("kept", digest({}), "")
+    assert case.worker.pauses() == ({"all": "since_ms=5 by=me"}, digest({}))
 
 
 @pytest.mark.parametrize(
