@@ -16,20 +16,8 @@ STEPS = (
     *("add", "add_after", "add_rate_limited", "forget", "num_requeues", "register", "claim", "load", "local_cache"),
     *("announce", "finish", "finish_and_claim", "release", "reclaim", "renew", "due", "ingest", "stage"),
     *("send_stage", "commit_list", "republish", "open", "pause", "compare", "pass_to"),
-    *(
-        "look",
-        "look_apart",
-        "page",
-        "watermark",
-        "watermarks",
-        "steer",
-        "drain",
-        "acts",
-        "pauses",
-        "report",
-        "budget",
-        "wait_timer",
-    ),
+    *("look", "look_apart", "page", "watermark", "watermarks", "steer", "drain", "acts", "pauses"),
+    *("report", "budget", "wait_timer"),
 )
 """Every method of ``broker.protocol.Broker`` but ``wait``."""
 

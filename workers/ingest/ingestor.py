@@ -25,6 +25,7 @@ from oarlock.workers.signing.refusals import ObjectRefused
 
 DEAF_MS = 75_000
 """A resource that was silent for longer counts as deaf; a watch is replaced after the same time."""
+TELL_EVERY_MS = 250
 PUBLISH_EVERY_MS = 1_000
 PUBLISH_OBJECTS = 500
 STATUS_EVERY_MS = 60_000
@@ -223,7 +224,7 @@ class Ingestor:
             self._on_open(coordinator.epoch)
         if now_ms < self._tell_due_ms:
             return
-        self._tell_due_ms = now_ms + CHECK_EVERY_MS
+        self._tell_due_ms = now_ms + TELL_EVERY_MS
         for reflector in self._reflectors:
             heard_ms = reflector.lister_watcher.heard_ms()
             deaf = self._broker is not None and heard_ms > 0 and now_ms - heard_ms > DEAF_MS

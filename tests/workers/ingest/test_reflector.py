@@ -733,7 +733,7 @@ def test_deafness_is_said_once_and_so_is_its_end(opened: Rig, caplog: pytest.Log
     assert told[0].decode() == process.name
     assert b" deaf=pods,replicasets " in told[1]
     process.sources[PODS].heard = opened.clock.mono_ms()
-    opened.run_for(1_000)
+    opened.run_for(500)
     assert sum("hears again" in record.getMessage() for record in caplog.records) == 1
     opened.run_for(5_000)
     assert b" deaf=replicasets " in opened.server.admin.hgetall(keys.Keys(1).of("ingestors"))[told[0]]
