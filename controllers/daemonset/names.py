@@ -105,6 +105,8 @@ def choose(
             if not taken.reserved:
                 break
             continue  # a reserved name of a later node comes before these, another one would come after them
+        if limit == 1 and node in taken.reserved and taken.waiting.issuperset(taken.reserved[node]):
+            continue  # there is no other name for it, and this one waits
         present = podmap.get(node, ())
         if len(present) >= limit:
             continue
@@ -136,12 +138,15 @@ def _free_name(
     the node's names rests. `others`: names just given to other nodes.
     """
     reserved = taken.reserved.get(node, [])
+    first_will_do = not reserved and not taken.resting
     usable: list[str] = []
     for k in count_up():
         if len(usable) >= limit:
             break
         name = names.name(node, k)
         if name not in others and name not in reserved and not taken.is_passed_over(name, node):
+            if first_will_do and not taken.is_borne(name):
+                return name
             usable.append(name)
     if taken.resting and not taken.resting.isdisjoint((*usable, *reserved)):
         return ""
