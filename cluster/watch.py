@@ -21,7 +21,7 @@ from oarlock.cluster.outcome import delay_s
 from oarlock.cluster.resources import Resource
 
 if TYPE_CHECKING:
-    from oarlock.cluster.http.session import Stream
+    from oarlock.cluster.http.streaming import Stream
 
 IDLE_S = 75.0  # a watch that heard nothing for longer is dead
 # The life that the server is asked for: random, so that watches do not all end together, and shorter than IDLE_S, so

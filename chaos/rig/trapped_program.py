@@ -112,8 +112,8 @@ def _between_request_and_answer(traps: Traps) -> None:
     """On the I/O thread."""
     send, answered = _Connection.send, KubeApi._sent
 
-    def sent(self: _Connection, request: bytes, waiting: Any) -> None:
-        send(self, request, waiting)
+    def sent(self: _Connection, request: bytes, waiting: Any, streams: bool = False) -> None:
+        send(self, request, waiting, streams)
         for pattern, what in _REQUESTS:
             if pattern.match(request):
                 traps.reached(f"{what}-sent")

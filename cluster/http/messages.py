@@ -8,6 +8,8 @@ skips interim answers (1xx), trailers and chunk extensions.
 import re
 from typing import NamedTuple
 
+from oarlock.cluster.http.body import LINE_BYTES_MAX, BodyReader, chunk_length
+
 HEAD_BYTES_MAX = 64 << 10
 BODY_BYTES_MAX = 2_000_000_000  # a list that is asked for whole: 1.2 GB for 500,000 pods
 _EMPTY = (204, 304)
@@ -111,6 +113,24 @@ class AnswerReader:
             return None
         return self._done(self._cut(0, self._length), len(self._buffer) == self._length)
 
+    def body(self, data: bytes) -> BodyReader | None:
+        """In place of `feed`, for a body that is to be read as it comes: a reader for what `take` gives and what comes
+        after that. None until the head is complete, and where it does not say 200. Raises ValueError.
+        """
+        self._buffer += data
+        while not self._begun:
+            if not self._read_head():
+                return None
+        if self._status != 200:
+            return None
+        return BodyReader(self._chunked, self._length, self._keeps and not self._closes)
+
+    def take(self) -> bytes:
+        """What has come of the body so far; it is the caller's from now on."""
+        taken = bytes(self._buffer)
+        self._buffer.clear()
+        return taken
+
     def at_end(self) -> HttpAnswer | None:
         """The answer, if its body lasts until the connection ends; None if the answer was cut off."""
         if self._begun and not self._chunked and self._length is None:
@@ -170,7 +190,7 @@ class AnswerReader:
         while True:
             end = buffer.find(b"\r\n", at)
             if end < 0:
-                if len(buffer) - at > HEAD_BYTES_MAX:
+                if len(buffer) - at > LINE_BYTES_MAX:
                     raise ValueError("an endless line")
                 break
             if self._trailer:
@@ -178,10 +198,7 @@ class AnswerReader:
                     return self._done(b"".join(self._chunks), len(buffer) == end + 2)
                 at = end + 2
                 continue
-            size = bytes(buffer[at:end]).partition(b";")[0].strip()
-            if not size or len(size) > 8 or size.strip(b"0123456789abcdefABCDEF"):
-                raise ValueError(f"chunk of {size[:40]!r}")
-            length = int(size, 16)
+            length = chunk_length(bytes(buffer[at:end]))
             if length == 0:
                 self._trailer, at = True, end + 2
                 continue

@@ -14,25 +14,31 @@ from typing import cast
 from oarlock.cluster.http.connector import Connector
 from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, LostError, TooLateError, reason
 from oarlock.cluster.http.messages import AnswerReader, HttpAnswer
+from oarlock.cluster.http.streaming import BodyStream
 
 
 class _Connection(asyncio.Protocol):
-    """One connection. Bytes that arrive while no request is under way end it. ``on_lost`` hears of its end."""
+    """One connection. Bytes that arrive while no request is under way end it. ``on_lost`` hears of its end, and
+    ``on_free`` is called when a stream over it is closed.
+    """
 
     def __init__(self, on_lost: Callable[["_Connection"], None]) -> None:
         self.transport: asyncio.Transport | None = None
         self.idle_since_s = 0.0
         self._on_lost = on_lost
-        self._waiting: asyncio.Future[HttpAnswer] | None = None
+        self.on_free: Callable[[], None] = _nothing
+        self._waiting: asyncio.Future[HttpAnswer | BodyStream] | None = None
         self._reader: AnswerReader | None = None  # there from the first byte of an answer to its last one
+        self._streams = False  # whether an answer of 200 is to be read as it comes
+        self._stream: BodyStream | None = None
 
     @property
     def usable(self) -> bool:
         return self.transport is not None and not self.transport.is_closing()
 
-    def send(self, request: bytes, waiting: asyncio.Future[HttpAnswer]) -> None:
+    def send(self, request: bytes, waiting: asyncio.Future[HttpAnswer | BodyStream], streams: bool = False) -> None:
         assert self.transport is not None
-        self._waiting = waiting
+        self._waiting, self._streams = waiting, streams
         self.transport.write(request)
 
     def drop(self) -> None:
@@ -48,12 +54,14 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._waiting is None:
-            self.drop()  # nothing was asked
+            self._feed_stream(data)
             return
         if self._reader is None:
             self._reader = AnswerReader()
         try:
-            answer = self._reader.feed(data)
+            if self._streams and self._begin_stream(self._waiting, self._reader, data):
+                return
+            answer = self._reader.feed(data if not self._streams else b"")
         except ValueError as error:
             self._end(ConnectionError(f"not an HTTP answer: {error}"))
             return
@@ -70,6 +78,8 @@ class _Connection(asyncio.Protocol):
         if waiting is not None and answer is not None and not waiting.done():
             self._waiting = None
             waiting.set_result(answer)
+        if self._stream is not None:
+            self._stream.at_end()
         # Drop it now: over TLS the transport closes only some rounds of the loop later and looks usable until then.
         self._end(self._loss("the server closed the connection"))
         return False
@@ -78,6 +88,35 @@ class _Connection(asyncio.Protocol):
         self.transport = None
         self._fail(self._loss(reason(error) if isinstance(error, OSError) else "the server closed the connection"))
         self._on_lost(self)
+
+    def _begin_stream(
+        self, waiting: asyncio.Future[HttpAnswer | BodyStream], reader: AnswerReader, data: bytes
+    ) -> bool:
+        body = reader.body(data)
+        if body is None:
+            return False
+        assert self.transport is not None
+        self._waiting = self._reader = None
+        self._stream = BodyStream(self.transport, body, self._stream_closed)
+        self._feed_stream(reader.take())
+        if not waiting.done():
+            waiting.set_result(self._stream)
+        return True
+
+    def _feed_stream(self, data: bytes) -> None:
+        if self._stream is None:
+            self.drop()  # nothing was asked
+            return
+        try:
+            self._stream.feed(data)
+        except ValueError as error:
+            self._end(ConnectionError(f"not an HTTP answer: {error}"))
+
+    def _stream_closed(self, reusable: bool) -> None:
+        self._stream, on_free, self.on_free = None, self.on_free, _nothing
+        if not reusable:
+            self.drop()
+        on_free()
 
     def _loss(self, why: str) -> ConnectionError:
         return LostError(why) if self._reader is None else ConnectionError(f"cut off: {why}")
@@ -90,6 +129,8 @@ class _Connection(asyncio.Protocol):
         waiting, self._waiting, self._reader = self._waiting, None, None
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
+        if self._stream is not None:
+            self._stream.end(str(error))
 
 
 class Pool:
@@ -106,8 +147,12 @@ class Pool:
         self._open: set[_Connection] = set()
         self._closed = False
 
-    async def exchange(self, flight: Flight, request: bytes, context: ssl.SSLContext | None) -> HttpAnswer:
-        """Send a request, at most once, and wait for its answer. ``context``: of TLS; None for none.
+    async def exchange(
+        self, flight: Flight, request: bytes, context: ssl.SSLContext | None, *, streams: bool = False
+    ) -> HttpAnswer | BodyStream:
+        """Send a request, at most once, and wait for its answer. ``context``: of TLS; None for none. ``streams``: an
+        answer of 200 is read as it comes and is the caller's to close; ``flight.timeout_s`` bounds the wait for its
+        head.
 
         Raises TooLateError if its deadline passed before the first byte was handed over, TimeoutError after
         ``flight.timeout_s``, LostError, OSError.
@@ -121,16 +166,18 @@ class Pool:
             async with asyncio.timeout_at(ends_s):
                 connection = await self._connect(context)
         timer: asyncio.TimerHandle | None = None
+        given: HttpAnswer | BodyStream | None = None
         try:
             if flight.too_late():  # connecting may have taken longer than was left
                 raise TooLateError
             if self._closed or not connection.usable:  # lost as soon as it was made
                 raise ConnectionError("the client is closed" if self._closed else "the connection was closed")
-            waiting: asyncio.Future[HttpAnswer] = loop.create_future()
+            waiting: asyncio.Future[HttpAnswer | BodyStream] = loop.create_future()
             timer = loop.call_at(ends_s, _expire, waiting)
             flight.sent = True
-            connection.send(request, waiting)
-            return await waiting
+            connection.send(request, waiting, streams)
+            given = await waiting
+            return given
         except LostError:
             if kept is not None:  # a failover loses them all at once: no other request is to find out by itself
                 self._discard_idle()
@@ -142,7 +189,10 @@ class Pool:
         finally:
             if timer is not None:
                 timer.cancel()
-            self._give(connection, context)
+            if isinstance(given, BodyStream):
+                connection.on_free = lambda: self._give(connection, context)
+            else:
+                self._give(connection, context)
 
     async def greet(self, context: ssl.SSLContext) -> None:
         """Open a connection, if there is none. Raises OSError."""
@@ -199,6 +249,10 @@ class Pool:
             self._idle.remove(connection)
 
 
-def _expire(waiting: asyncio.Future[HttpAnswer]) -> None:
+def _nothing() -> None:
+    """Of no stream."""
+
+
+def _expire(waiting: asyncio.Future[HttpAnswer | BodyStream]) -> None:
     if not waiting.done():
         waiting.set_exception(TimeoutError())

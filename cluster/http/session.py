@@ -1,4 +1,4 @@
-"""Requests by aiohttp: through a proxy, and those whose answer is read as it comes. Each is sent exactly once.
+"""Requests by aiohttp: through a proxy, and what cannot be written as plain text. Each is sent exactly once.
 
 Some of it depends on aiohttp's internals: tests/cluster/http/test_contract.py and the pinned version in pyproject.toml
 guard that. It takes a process 8 MB, so `cluster.http.transport` imports it when it is first needed: a worker without a
@@ -21,8 +21,7 @@ from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.http.connector import socket_factory
 from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, LostError, TooLateError
 from oarlock.cluster.http.messages import HttpAnswer
-
-READ_BUFFER = 1 << 20  # bytes buffered for a reader before the socket is paused
+from oarlock.cluster.http.streaming import READ_BUFFER
 
 _current_flight: ContextVar[Flight] = ContextVar("current_flight")
 
@@ -41,25 +40,22 @@ class CheckedRequest(ClientRequest):
         return await super().send(conn)
 
 
-class Stream:
-    """The body of an answer of 200, while it comes."""
+class LibraryStream:
+    """A Stream of aiohttp's."""
 
     def __init__(self, response: ClientResponse) -> None:
         self.response = response
 
     async def some(self) -> bytes:
-        """All that has come; b"" at the end of the body. Raises OSError where it was cut off."""
         with _errors_of_the_system():
             return await self.response.content.readany()
 
     @property
     def socket(self) -> socket.socket | None:
-        """What it comes over; None once that is closed."""
         transport = self.response.connection.transport if self.response.connection is not None else None
         return transport.get_extra_info("socket") if transport is not None else None
 
     def close(self) -> None:
-        """End the connection: the rest of an endless body cannot be skipped."""
         self.response.close()
 
 
@@ -90,7 +86,7 @@ class Session:
 
     async def open(
         self, flight: Flight, headers: tuple[tuple[str, str], ...], context: ssl.SSLContext | None
-    ) -> Stream | HttpAnswer:
+    ) -> LibraryStream | HttpAnswer:
         """Send a request whose answer, if it is 200, is read as it comes; it is the caller's to close.
 
         ``flight.timeout_s`` bounds the wait for the head of that one, and all of any other. Raises as ``exchange``.
@@ -99,7 +95,7 @@ class Session:
             endless = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s)
             response = await self._start(flight, headers, context, endless)
             if response.status == 200:
-                return Stream(response)
+                return LibraryStream(response)
             try:
                 return await _read(response)
             finally:

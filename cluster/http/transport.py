@@ -23,9 +23,10 @@ from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permissi
 from oarlock.cluster.http.flight import Flight, LostError, RequestObserver, TooLateError, Unobserved, reason
 from oarlock.cluster.http.messages import HttpAnswer, RequestWriter
 from oarlock.cluster.http.pool import Pool
+from oarlock.cluster.http.streaming import Stream
 
 if TYPE_CHECKING:
-    from oarlock.cluster.http.session import Session, Stream
+    from oarlock.cluster.http.session import Session
 
 REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to the server as `timeout`
 # Writes on the wire at once, each on a connection of its own; the rest of a burst of 500 waits here, where waiting
@@ -33,6 +34,7 @@ REQUEST_TIMEOUT_S = 4.0  # T_req: client side for the whole request, and told to
 # and half the rate, 64 cost 0.08 (tests/cluster/http/cost.py). Worth raising, up to 500, where answers take long
 # (slow admission webhooks): 64 at 100 ms each still make 640 writes a second.
 WRITES_MAX = 64
+STREAMS_KEPT = 64  # connections of watches that have ended; any number may be open
 
 
 def boottime_s() -> float:
@@ -83,8 +85,12 @@ class Transport:
         self._session: Session | None = None
         self._writer = RequestWriter(parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), self._user_agent)
         self._straight: Pool | None = None
+        # Apart, because a server that shuts down ends watches in order and then their connections: a write that took
+        # one of these would stay unanswered.
+        self._streams: Pool | None = None
         if not config.proxy:
             self._straight = Pool(config.server, config.tls.server_name, request_timeout_s, writes_max)
+            self._streams = Pool(config.server, config.tls.server_name, request_timeout_s, STREAMS_KEPT)
         self._closed = False
         known = config.credentials.current()
         if known is not None:
@@ -99,8 +105,9 @@ class Transport:
     async def close(self) -> None:
         """Close all connections, for good; requests under way end without an answer."""
         self._closed = True
-        if self._straight is not None:
-            self._straight.close()
+        for pool in (self._straight, self._streams):
+            if pool is not None:
+                pool.close()
         if self._session is not None:
             await self._session.close()
 
@@ -157,7 +164,7 @@ class Transport:
             return await self._exchange(flight, auth)
 
     @asynccontextmanager
-    async def stream(self, path: str, *, head_timeout_s: float) -> AsyncIterator["Stream | Answer"]:
+    async def stream(self, path: str, *, head_timeout_s: float) -> AsyncIterator[Stream | Answer]:
         """GET whose body is read as it comes: a Stream on 200, else an Answer.
 
         head_timeout_s bounds the wait for the head of the response, and TimeoutError is raised if it does not
@@ -179,9 +186,14 @@ class Transport:
             if not isinstance(opened, Answer):
                 opened.close()
 
-    async def _open_stream(self, flight: Flight, auth: Auth) -> "Stream | Answer":
+    async def _open_stream(self, flight: Flight, auth: Auth) -> Stream | Answer:
+        request = self._written(flight, auth)
+        given: HttpAnswer | Stream
         try:
-            given = await self._library().open(flight, auth.headers, self._tls)
+            if self._streams is not None and request is not None:
+                given = await self._streams.exchange(flight, request, self._tls, streams=True)
+            else:
+                given = await self._library().open(flight, auth.headers, self._tls)
         except OSError as error:
             self._observer.answered(flight.method, NO_ANSWER, None)
             if flight.sent and isinstance(error, TimeoutError):
@@ -206,12 +218,11 @@ class Transport:
 
     async def _exchange(self, flight: Flight, auth: Auth) -> Answer:
         begun_s = time.perf_counter()
-        request = self._writer.written(
-            flight.method, flight.path, auth.headers, flight.content_type, flight.body, flight.traceparent
-        )
+        request = self._written(flight, auth)
         try:
             if self._straight is not None and request is not None:
                 given = await self._straight.exchange(flight, request, self._tls)
+                assert isinstance(given, HttpAnswer)
             else:  # a library knows how to ask a proxy, and what else there is
                 given = await self._library().exchange(flight, auth.headers, self._tls)
         except TooLateError:
@@ -221,6 +232,11 @@ class Transport:
             self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
             return _unanswered(flight, error)
         return self._told(flight, given, auth, time.perf_counter() - begun_s)
+
+    def _written(self, flight: Flight, auth: Auth) -> bytes | None:
+        return self._writer.written(
+            flight.method, flight.path, auth.headers, flight.content_type, flight.body, flight.traceparent
+        )
 
     def _told(self, flight: Flight, given: HttpAnswer, auth: Auth, took_s: float | None) -> Answer:
         answer = Answer(given.status, given.body, _seconds(given.retry_after) if given.retry_after else None)
