@@ -131,7 +131,7 @@ def evidence(raw: bytes, kind: str, obj: Dependent, kinds: Collection[str] = QUE
 
 
 def _names_upstream(raw: bytes) -> bool:
-    """Whether the bytes may have an entry of upstream's. Each object that is made passes here: one search, not three."""
+    """Whether the bytes may have an entry of upstream's, in one search: each object that is made passes here."""
     at = raw.find(_MANAGER)
     while at >= 0:
         at += len(_MANAGER)
