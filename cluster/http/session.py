@@ -1,7 +1,7 @@
 """Requests by aiohttp: through a proxy, and what cannot be written as plain text. Each is sent exactly once.
 
 Some of it depends on aiohttp's internals: tests/cluster/http/test_contract.py and the pinned version in pyproject.toml
-guard that. It takes a process 8 MB, so `cluster.http.transport` imports it when it is first needed: a worker without a
+guard that. It takes a process 8 MB, so `cluster.http.transport` imports it when it is first needed: a process without a
 proxy never does.
 """
 
