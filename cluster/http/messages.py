@@ -1,17 +1,16 @@
 """The HTTP/1.1 messages of a request: itself as bytes, and bytes into its answer. Pure.
 
-RFC 9112, sections 4 (status line), 6.3 (length of a body) and 7.1 (chunks). The reader is strict: a malformed answer
+RFC 9112, sections 4 (status line) and 6.3 (length of a body). The reader is strict: a malformed answer
 raises ValueError, and so does a header whose name is no token (RFC 9110, 5.6.2) or whose line holds a bare CR or LF. It
-skips interim answers (1xx), trailers and chunk extensions.
+skips interim answers (1xx). What follows the head: `cluster.http.body`.
 """
 
 import re
 from typing import NamedTuple
 
-from oarlock.cluster.http.body import LINE_BYTES_MAX, BodyReader, chunk_length
+from oarlock.cluster.http.body import BODY_BYTES_MAX, BodyReader
 
 HEAD_BYTES_MAX = 64 << 10
-BODY_BYTES_MAX = 2_000_000_000  # a list that is asked for whole: 1.2 GB for 500,000 pods
 _EMPTY = (204, 304)
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _FIRST = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
@@ -87,88 +86,75 @@ class AnswerReader:
     """Reads one answer: give `feed` what arrives until it returns the answer; ask `at_end` when the connection ends."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._begun = False  # whether the head has been read
-        self._status = 0
+        self.status = 0
+        self.body: BodyReader | None = None  # once the head has been read
+        self._head = b""  # what has come of it
         self._retry_after = ""
-        self._keeps = self._closes = False
-        self._length: int | None = None  # of the body; None: chunked, or up to the end
-        self._chunked = False
-        self._chunks: list[bytes] = []
+        self._keeps = self._closes = self._chunked = False
+        self._parts: list[bytes] = []
         self._size = 0
-        self._trailer = False
 
     def feed(self, data: bytes) -> HttpAnswer | None:
         """The answer, once it is complete. Raises ValueError."""
-        self._buffer += data
-        while not self._begun:
-            if not self._read_head():
+        if self.body is None:
+            data = self.head(data)
+            if self.body is None:
                 return None
-        if self._chunked:
-            return self._read_chunks()
-        if self._length is None:
-            self._limit(len(self._buffer))
-            return None
-        if len(self._buffer) < self._length:
-            return None
-        return self._done(self._cut(0, self._length), len(self._buffer) == self._length)
-
-    def body(self, data: bytes) -> BodyReader | None:
-        """In place of `feed`, for a body that is to be read as it comes: a reader for what `take` gives and what comes
-        after that. None until the head is complete, and where it does not say 200. Raises ValueError.
-        """
-        self._buffer += data
-        while not self._begun:
-            if not self._read_head():
-                return None
-        if self._status != 200:
-            return None
-        return BodyReader(self._chunked, self._length, self._keeps and not self._closes)
-
-    def take(self) -> bytes:
-        """What has come of the body so far; it is the caller's from now on."""
-        taken = bytes(self._buffer)
-        self._buffer.clear()
-        return taken
+        part = self.body.feed(data)
+        if part:
+            self._parts.append(part)
+            self._size += len(part)
+            _limit(self._size)
+        return self._done(self.body) if self.body.whole else None
 
     def at_end(self) -> HttpAnswer | None:
         """The answer, if its body lasts until the connection ends; None if the answer was cut off."""
-        if self._begun and not self._chunked and self._length is None:
-            return self._done(bytes(self._buffer), False)
-        return None
+        if self.body is None:
+            return None
+        self.body.at_end()
+        return self._done(self.body) if self.body.whole else None
 
-    def _read_head(self) -> bool:
-        end = self._buffer.find(b"\r\n\r\n")
-        if end < 0:
-            if len(self._buffer) > HEAD_BYTES_MAX:
-                raise ValueError("an endless head")
-            return False
-        head = bytes(self._buffer[:end])
-        del self._buffer[: end + 4]
+    def head(self, data: bytes) -> bytes:
+        """Read as far as the end of the head; there is a `body` from then on. Returns what comes after that. Raises
+        ValueError.
+        """
+        data, self._head = self._head + data, b""
+        while self.body is None:
+            end = data.find(b"\r\n\r\n")
+            if end < 0:
+                if len(data) > HEAD_BYTES_MAX:
+                    raise ValueError("an endless head")
+                self._head = data
+                return b""
+            self._read_head(data[:end])
+            data = data[end + 4 :]
+        return data
+
+    def _read_head(self, head: bytes) -> None:
         found = _HEAD.fullmatch(head)
         if found is None:
             raise ValueError(_flaw(head))
-        self._status, self._keeps, self._closes = int(found[2]), found[1] == b"1", False
-        if self._status == 101:
+        self.status, self._keeps, self._closes = int(found[2]), found[1] == b"1", False
+        if self.status == 101:
             raise ValueError("another protocol")
         lengths: set[bytes] = set()
         for name, value in _HEEDED.findall(head):
             self._read_header(name.lower(), value.strip(), lengths)
-        if self._status < 200:
+        if self.status < 200:
             self._chunked, self._retry_after = False, ""
-            return True
-        self._begun = True
-        if self._status in _EMPTY:
-            self._chunked, self._length = False, 0
+            return
+        length: int | None = None
+        if self.status in _EMPTY:
+            self._chunked, length = False, 0
         elif lengths and not self._chunked:
-            (length,) = lengths if len(lengths) == 1 else (b"",)
-            if not length.isdigit():
+            (told,) = lengths if len(lengths) == 1 else (b"",)
+            if not told.isdigit():
                 raise ValueError(f"length {sorted(lengths)!r}")
-            self._length = int(length)
-            self._limit(self._length)
+            length = int(told)
+            _limit(length)
         elif lengths:
             raise ValueError("two lengths")
-        return True
+        self.body = BodyReader(self._chunked, length, self._keeps and not self._closes)
 
     def _read_header(self, name: bytes, value: bytes, lengths: set[bytes]) -> None:
         if name == b"content-length":
@@ -185,45 +171,14 @@ class AnswerReader:
         elif name == b"retry-after":
             self._retry_after = value.decode("ascii", "replace")
 
-    def _read_chunks(self) -> HttpAnswer | None:
-        buffer, at = self._buffer, 0
-        while True:
-            end = buffer.find(b"\r\n", at)
-            if end < 0:
-                if len(buffer) - at > LINE_BYTES_MAX:
-                    raise ValueError("an endless line")
-                break
-            if self._trailer:
-                if end == at:
-                    return self._done(b"".join(self._chunks), len(buffer) == end + 2)
-                at = end + 2
-                continue
-            length = chunk_length(bytes(buffer[at:end]))
-            if length == 0:
-                self._trailer, at = True, end + 2
-                continue
-            self._limit(self._size + length)
-            after = end + 2 + length
-            if len(buffer) < after + 2:
-                break
-            if buffer[after : after + 2] != b"\r\n":
-                raise ValueError("a chunk longer than it says")
-            self._chunks.append(self._cut(end + 2, after))
-            self._size += length
-            at = after + 2
-        del buffer[:at]
-        return None
+    def _done(self, body: BodyReader) -> HttpAnswer:
+        read = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        return HttpAnswer(self.status, self._retry_after, read, body.reusable)
 
-    def _cut(self, start: int, end: int) -> bytes:
-        """A part of the buffer, copied once."""
-        return bytes(memoryview(self._buffer)[start:end])
 
-    def _limit(self, size: int) -> None:
-        if size > BODY_BYTES_MAX:
-            raise ValueError(f"a body of more than {BODY_BYTES_MAX} bytes")
-
-    def _done(self, body: bytes, whole: bool) -> HttpAnswer:
-        return HttpAnswer(self._status, self._retry_after, body, self._keeps and not self._closes and whole)
+def _limit(size: int) -> None:
+    if size > BODY_BYTES_MAX:
+        raise ValueError(f"a body of more than {BODY_BYTES_MAX} bytes")
 
 
 def _flaw(head: bytes) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import cast
 
+from oarlock.cluster.http.body import BodyReader
 from oarlock.cluster.http.connector import Connector
 from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, LostError, TooLateError, reason
 from oarlock.cluster.http.messages import AnswerReader, HttpAnswer
@@ -59,9 +60,12 @@ class _Connection(asyncio.Protocol):
         if self._reader is None:
             self._reader = AnswerReader()
         try:
-            if self._streams and self._begin_stream(self._waiting, self._reader, data):
-                return
-            answer = self._reader.feed(data if not self._streams else b"")
+            if self._streams and self._reader.body is None:
+                data = self._reader.head(data)
+                if self._reader.body is not None and self._reader.status == 200:
+                    self._begin_stream(self._waiting, self._reader.body, data)
+                    return
+            answer = self._reader.feed(data)
         except ValueError as error:
             self._end(ConnectionError(f"not an HTTP answer: {error}"))
             return
@@ -89,19 +93,13 @@ class _Connection(asyncio.Protocol):
         self._fail(self._loss(reason(error) if isinstance(error, OSError) else "the server closed the connection"))
         self._on_lost(self)
 
-    def _begin_stream(
-        self, waiting: asyncio.Future[HttpAnswer | BodyStream], reader: AnswerReader, data: bytes
-    ) -> bool:
-        body = reader.body(data)
-        if body is None:
-            return False
+    def _begin_stream(self, waiting: asyncio.Future[HttpAnswer | BodyStream], body: BodyReader, data: bytes) -> None:
         assert self.transport is not None
         self._waiting = self._reader = None
         self._stream = BodyStream(self.transport, body, self._stream_closed)
-        self._feed_stream(reader.take())
+        self._feed_stream(data)
         if not waiting.done():
             waiting.set_result(self._stream)
-        return True
 
     def _feed_stream(self, data: bytes) -> None:
         if self._stream is None:

@@ -12,7 +12,7 @@ from oarlock.broker.expectations import BACK_OFF, REST
 from oarlock.broker.values.turns import Change, Entry, NameTaken
 from oarlock.broker.versions import newer
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.outcome import DONE, Outcome, of_create, of_delete, of_delete_conflict, taken_for_certain
+from oarlock.cluster.outcome import DONE, EXISTS, Outcome, of_create, of_delete, of_delete_conflict, taken_for_certain
 from oarlock.controllers.entries import PodController
 from oarlock.controllers.objects import wire
 from oarlock.controllers.objects.codec import decode_pod
@@ -110,16 +110,15 @@ def created(owner: Claimer, writes: Sequence[Write], answers: Sequence[Answer], 
     failures, taken = 0, []
     for write, answer in zip(writes, answers, strict=True):
         result = of_create(answer)
+        if result is EXISTS:
+            taken.append((write, taken_for_certain(answer)))
+            continue
+        outcome.sort(write, answer, result)
         if result is DONE:
-            outcome.sort(write, answer, result)
             outcome.cache_must_pass("pods", answer.resource_version)
             outcome.followed = True
             outcome.events.append(events.created(write.name))
             continue
-        if result is Outcome.EXISTS:
-            taken.append((write, taken_for_certain(answer)))
-            continue
-        outcome.sort(write, answer, result)
         failures += 1
         if result is Outcome.TOO_LATE:
             outcome.retry = True

@@ -8,7 +8,7 @@ from oarlock.broker.expectations import NOTES, ExpectedDelete
 from oarlock.broker.values.claims import Claim
 from oarlock.broker.values.turns import OK, RETRY, Change, Entry, Finish, Verdict
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.outcome import DONE, Outcome, delay_s
+from oarlock.cluster.outcome import UNKNOWN, Outcome, delay_s
 from oarlock.controllers.pods.events import Event
 from oarlock.workers.turn.steps import TurnFailed, Write
 from oarlock.workers.turn.turn_note import TurnNote
@@ -147,7 +147,7 @@ class TurnOutcome:
         """
         self.attempted = self.attempted or result.was_sent
         self.heed_throttling(answer)
-        if result is not DONE and result is Outcome.UNKNOWN:
+        if result is UNKNOWN:
             self.proves_nothing(write, answer)
         elif not again:
             self.answered(write)
