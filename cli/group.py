@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -34,7 +35,9 @@ class LazyGroup(click.Group):
             return None
         if cmd_name not in self._without_kinds:
             register_builtin()  # before the import: a command's flags are made from the kinds
-        command = getattr(import_module(f"oarlock.cli.{self._table[cmd_name][0]}.{cmd_name}"), cmd_name)
+        with _without_opentelemetry():
+            module = import_module(f"oarlock.cli.{self._table[cmd_name][0]}.{cmd_name}")
+        command = getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
 
@@ -72,3 +75,18 @@ class LazyGroup(click.Group):
             sys.stderr.close()
             sys.exit(141)
         sys.exit(result if isinstance(result, int) else 0)
+
+
+@contextmanager
+def _without_opentelemetry() -> Iterator[None]:
+    """redis-py loads OpenTelemetry's SDK wherever it is installed, for metrics of its own that nobody here asks for: 60
+    modules and 3 MB of each process. Our traces load what they need when they are asked for.
+    """
+    if "opentelemetry" in sys.modules:
+        yield
+        return
+    sys.modules["opentelemetry"] = None  # type: ignore[assignment]  # an import of it fails, as if it were not there
+    try:
+        yield
+    finally:
+        del sys.modules["opentelemetry"]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import cast
 
 from oarlock.cluster.http.body import BodyReader
+from oarlock.cluster.http.breath import Breath
 from oarlock.cluster.http.connector import Connector
 from oarlock.cluster.http.flight import KEEPALIVE_S, Flight, LostError, TooLateError, reason
 from oarlock.cluster.http.messages import AnswerReader, HttpAnswer
@@ -134,12 +135,15 @@ class _Connection(asyncio.Protocol):
 class Pool:
     """Connections to one server, straight, without a proxy. Use inside one event loop.
 
-    server, server_name, connect_s: as of a Connector; most: connections that are kept. Raises ValueError for a URL
-    that is not http or https with a host.
+    server, server_name, connect_s: as of a Connector; most: connections that are kept; breath: between answers.
+    Raises ValueError for a URL that is not http or https with a host.
     """
 
-    def __init__(self, server: str, server_name: str, connect_s: float, most: int) -> None:
+    def __init__(
+        self, server: str, server_name: str, connect_s: float, most: int, breath: Breath | None = None
+    ) -> None:
         self._connector, self._most = Connector(server, server_name, connect_s), most
+        self._breath = breath or Breath()
         self._context: ssl.SSLContext | None = None
         self._idle: list[_Connection] = []  # that which was used last stands last
         self._open: set[_Connection] = set()
@@ -156,13 +160,10 @@ class Pool:
         ``flight.timeout_s``, LostError, OSError.
         """
         loop = asyncio.get_running_loop()
-        ends_s = loop.time() + flight.timeout_s
+        begun_s = loop.time()
+        ends_s = begun_s + flight.timeout_s
         kept = None if flight.anew else self._take(context)
-        if kept is not None:
-            connection = kept
-        else:
-            async with asyncio.timeout_at(ends_s):
-                connection = await self._connect(context)
+        connection = kept or await self._connect_by(ends_s, context)
         timer: asyncio.TimerHandle | None = None
         given: HttpAnswer | BodyStream | None = None
         try:
@@ -175,6 +176,8 @@ class Pool:
             flight.sent = True
             connection.send(request, waiting, streams)
             given = await waiting
+            if not streams:
+                self._breath.answered(len(self._open) - len(self._idle), loop.time() - begun_s, loop)
             return given
         except LostError:
             if kept is not None:  # a failover loses them all at once: no other request is to find out by itself
@@ -235,6 +238,10 @@ class Pool:
         idle, self._idle = self._idle, []
         for connection in idle:
             self._discard(connection)
+
+    async def _connect_by(self, ends_s: float, context: ssl.SSLContext | None) -> _Connection:
+        async with asyncio.timeout_at(ends_s):
+            return await self._connect(context)
 
     async def _connect(self, context: ssl.SSLContext | None) -> _Connection:
         connection = await self._connector.connect(lambda: _Connection(self._lost), context)

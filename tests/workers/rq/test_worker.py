@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from redis.exceptions import ResponseError
+from rq.suspension import WORKERS_SUSPENDED
 
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
@@ -24,6 +25,7 @@ from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
+from oarlock.workers.rq.heartbeat import Heard, Heartbeat
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.turn.steps import TurnFailed
 from tests.manual_clock import ManualClock
@@ -235,19 +237,39 @@ def test_a_worker_that_is_to_stop_claims_none_with_an_end(run: Callable[..., Key
     assert (engine.together, len(engine.turns)) == (1, 9)
 
 
-def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker]) -> None:
-    """Twice a second, so of batches of 15 ms one in 34 ends without a claim."""
+def test_a_worker_that_is_to_rest_claims_none_with_an_end(run: Callable[..., KeyWorker], rig: Rig) -> None:
+    """`rq suspend` came in its turn, and the exchange with RQ comes before the claim."""
     clock = ManualClock()
+
+    def suspended(claim: Claim) -> Finish:
+        rig.admin.set(WORKERS_SUSPENDED, "1")
+        clock.advance(500)
+        return ok(claim)
+
+    engine = ScriptedEngine([batch_of("a/1"), batch_of("a/2")], {"a/1": suspended})
+    run(engine, clock)
+    assert (engine.together, engine.turns) == (0, ["a/1"])
+
+
+def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice a second, and no claim is left out for it: another worker would have to read the key's objects anew."""
+    clock, beats, beat = ManualClock(), [], Heartbeat.beat
+
+    def counted(heartbeat: Heartbeat, state: str) -> Heard:
+        beats.append(clock.mono_ms())
+        return beat(heartbeat, state)
 
     def quick(claim: Claim) -> Finish:
         clock.advance(15)
         return ok(claim)
 
+    monkeypatch.setattr(Heartbeat, "beat", counted)
     batches = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, *[64] * 99)]
     engine = ScriptedEngine(batches, {"a/63": quick})
     run(engine, clock)
     assert len(engine.turns) == 8 + 99 * 64
-    assert engine.together == 100 - 2
+    assert engine.together == 100
+    assert [at_ms - beats[0] for at_ms in beats] == [0, 510, 1020, 1485], "the last one says that it leaves"
 
 
 @pytest.mark.parametrize(

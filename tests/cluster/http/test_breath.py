@@ -1,0 +1,63 @@
+"""While many answers are awaited they are taken in by handfuls; elsewhere nothing waits."""
+
+import asyncio
+
+import pytest
+
+from oarlock.cluster.http.breath import LEAST_S, MANY, MOST_S, PART, Breath
+from oarlock.cluster.http.transport import Transport
+from tests.cluster.client_helpers import RawServer, config_of, looped, reply
+
+SLOW_S = 10.0
+"""As long as no rest may be."""
+
+
+def rests_after(under_way: int, *answers_s: float) -> list[float]:
+    """How long the thread rests, where answers take so long and come in the same round of the loop."""
+    rests: list[float] = []
+    breath = Breath(rests.append)
+
+    async def run() -> None:
+        for took_s in answers_s:
+            breath.answered(under_way, took_s, asyncio.get_running_loop())
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    return rests
+
+
+@pytest.mark.parametrize(
+    ("under_way", "answers_s", "expected"),
+    [
+        pytest.param(MANY, [SLOW_S], [MOST_S], id="many are awaited"),
+        pytest.param(MANY - 1, [SLOW_S], [], id="few are awaited"),
+        pytest.param(MANY, [PART * LEAST_S], [LEAST_S], id="a part of what an answer took"),
+        pytest.param(MANY, [PART * LEAST_S * 0.99], [], id="the server is quick: to rest would cost more than to wake"),
+        pytest.param(MANY, [SLOW_S] * 5, [MOST_S], id="a rest for all of a round"),
+    ],
+)
+def test_how_long_it_rests(under_way: int, answers_s: list[float], expected: list[float]) -> None:
+    assert rests_after(under_way, *answers_s) == expected
+
+
+@looped
+async def test_a_rest_comes_after_the_next_requests_have_left():
+    """MANY answers at once, with as many requests behind them: the server has those before the thread rests."""
+    asked: list[asyncio.StreamWriter] = []
+    rests: list[int] = []
+
+    def react(nth: int, writer: asyncio.StreamWriter) -> bool:
+        asked.append(writer)
+        if len(asked) == MANY:
+            asyncio.get_running_loop().call_later(2 * PART * LEAST_S, lambda: [reply(each) for each in asked[:MANY]])
+        elif len(asked) > MANY:
+            reply(writer)
+        return True
+
+    async with RawServer(react).running() as url, Transport(config_of(url), writes_max=MANY) as transport:
+        assert transport._straight is not None
+        transport._straight._breath = Breath(lambda _: rests.append(len(asked)))
+        answers = await asyncio.gather(*(transport.write("POST", "/x", b"{}") for _ in range(2 * MANY)))
+    assert [each.code for each in answers] == [200] * (2 * MANY)
+    assert rests[0] == 2 * MANY
