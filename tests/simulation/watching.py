@@ -43,6 +43,9 @@ class JournalStream:
     def close(self) -> None:
         pass
 
+    def pace(self, awaited: bool) -> None:
+        pass
+
 
 class WatchingIngestor:
     """``positions``: of what is watched, up to where it was applied."""

@@ -28,8 +28,9 @@ BREATH_S, BREATH_MAX_S = 0.004, 0.012
 """Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
 do. The first event after a pause is handed over at once. While reads bring MANY events, breaths grow."""
 MANY = 4
-UNTAKEN_S = 0.028
-"""The breath while nobody takes what was handed over: another ingestor is ahead, and this one rests."""
+UNAWAITED_S = 0.028
+"""The longest breath while nobody waits for events: those before have queued no key, as their owners are queued or in
+work already; or nobody takes them, as another ingestor is ahead and this one rests."""
 
 log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")
@@ -100,8 +101,9 @@ class ApiListerWatcher:
                 held = len(buffer)
                 await self._sleep(breath_s)
                 if held and len(buffer) >= held:
-                    await self._sleep(UNTAKEN_S - breath_s)
-                breath_s = min(2 * breath_s, BREATH_MAX_S) if len(batch) >= MANY else BREATH_S
+                    await self._sleep(UNAWAITED_S - breath_s)
+                longest_s = BREATH_MAX_S if buffer.awaited else UNAWAITED_S
+                breath_s = min(2 * breath_s, longest_s) if len(batch) >= MANY else BREATH_S
         self._heard_ms, self._deaf = self._clock.mono_ms(), False  # the server ended it in order
 
     async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:

@@ -12,7 +12,7 @@ from oarlock.broker.values.events import Event, Ingested
 from oarlock.broker.versions import latest, newer
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.lister_watcher import Stream
+from oarlock.workers.ingest.lister_watcher import WatchStream
 from oarlock.workers.ingest.projection import EventBatch, Projector
 from oarlock.workers.tracing.tracer import NoTracer, Tracer, Woken
 
@@ -78,7 +78,7 @@ class Applier:
         self._raw.clear()
         self._batch, self._rested = None, False
 
-    def step(self, broker: Broker, stream: Stream[WatchEvent]) -> Applied:
+    def step(self, broker: Broker, stream: WatchStream) -> Applied:
         """Apply one batch. A step that raised is repeated with the same batch.
 
         Raises EpochOver, BrokerUnreachable and OutOfOrder.
@@ -99,7 +99,7 @@ class Applier:
                     self._rested = True
                     return Applied.REST
             self._batch = self._next_batch()
-        return NOTHING if self._batch is None else self._apply(broker, self._batch)
+        return NOTHING if self._batch is None else self._apply(broker, self._batch, stream)
 
     def _next_batch(self) -> EventBatch | None:
         if not self._raw:
@@ -110,7 +110,7 @@ class Applier:
         self.emptied = self.emptied and not self._raw
         return batch
 
-    def _apply(self, broker: Broker, batch: EventBatch) -> Applied:
+    def _apply(self, broker: Broker, batch: EventBatch, stream: WatchStream) -> Applied:
         fresh = [event for event in batch.events if newer(event.rv, self.mark)]
         applied, skipped_to = 0, self.mark
         # A lone bookmark at the watermark is sent, too: nothing happens, but it says that the cache is not stale.
@@ -121,6 +121,7 @@ class Applier:
                 return Applied(result.verdict.lower())
             if result.woken:
                 self._tracer.published(broker.epoch, _woken(self._name, fresh, result), self._taken_ns)
+            stream.pace(awaited=result.added > 0)
             applied = len(fresh) - result.skipped
             if fresh:
                 self._skips = 0 if applied > result.skipped else self._skips + 1

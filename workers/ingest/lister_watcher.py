@@ -44,10 +44,17 @@ class Stream(Protocol[T_co]):
         """Stop; items that have not been taken are lost."""
 
 
+class WatchStream(Stream[WatchEvent], Protocol):
+    """The events of a watch."""
+
+    def pace(self, awaited: bool) -> None:
+        """Say whether somebody waits for what comes next. If not, it may come later, and more of it at once."""
+
+
 class ListerWatcher(Protocol):
     """One resource of one API server, in all namespaces (upstream: client-go/tools/cache, ListerWatcher)."""
 
-    def watch(self, rv: str) -> Stream[WatchEvent]:
+    def watch(self, rv: str) -> WatchStream:
         """Every event after ``rv``, in order and without a gap; never the unordered initial ones."""
 
     def pages(self, limit: int) -> Stream[Page]:

@@ -14,13 +14,12 @@ from typing import Any
 from oarlock.broker.protocol import Broker
 from oarlock.broker.steps.paging import Pages
 from oarlock.broker.versions import newer
-from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import PAGE_LIMIT, Page
 from oarlock.controllers.entries import Watched
 from oarlock.controllers.ownership.orphans import EVERY_OWNER
 from oarlock.workers.ingest.applier import DONE, NOTHING, Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
-from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream
+from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream, WatchStream
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
 from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, Unlisted
 from oarlock.workers.ingest.standby import LOOK_MS, Standby
@@ -81,7 +80,7 @@ class Reflector:
         self.projector = Projector(resource, owners, detector)
         self.applier = Applier(self.projector, owners, tracer)
         self._broker: Broker | None = None
-        self._stream: Stream[WatchEvent] | None = None
+        self._stream: WatchStream | None = None
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
         self._pages: Pages | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.listing import Page
-from oarlock.workers.ingest.lister_watcher import End, ListerWatcher, Stream
+from oarlock.workers.ingest.lister_watcher import End, ListerWatcher, Stream, WatchStream
 from oarlock.workers.ingest.projection import place_of
 from oarlock.workers.process.shards import shard_of
 
@@ -39,7 +39,7 @@ class ShardListerWatcher:
     def __init__(self, inner: ListerWatcher, ours: Ours, mono_ms: Callable[[], int]) -> None:
         self._inner, self._ours, self._mono_ms = inner, ours, mono_ms
 
-    def watch(self, rv: str) -> Stream[WatchEvent]:
+    def watch(self, rv: str) -> WatchStream:
         return _Events(self._inner.watch(rv), self._ours, self._mono_ms)
 
     def pages(self, limit: int) -> Stream[Page]:
@@ -52,7 +52,7 @@ class ShardListerWatcher:
 class _Events:
     """Watch events of a shard. ``_passed``: the last foreign event that no bookmark covers yet."""
 
-    def __init__(self, inner: Stream[WatchEvent], ours: Ours, mono_ms: Callable[[], int]) -> None:
+    def __init__(self, inner: WatchStream, ours: Ours, mono_ms: Callable[[], int]) -> None:
         self._inner, self._ours, self._mono_ms = inner, ours, mono_ms
         self._passed: WatchEvent | None = None
         self._told_ms = -PROGRESS_EVERY_MS
@@ -88,6 +88,9 @@ class _Events:
 
     def close(self) -> None:
         self._inner.close()
+
+    def pace(self, awaited: bool) -> None:
+        self._inner.pace(awaited)
 
 
 class _Pages:

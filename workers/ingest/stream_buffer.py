@@ -25,6 +25,8 @@ class StreamBuffer(Generic[T]):
         self._end: End | None = None
         self._room = asyncio.Event()
         self._waiting = False
+        self.awaited = True
+        """Whether somebody waits for what comes next, as the taker said."""
         self._cancel: Callable[[], object] = lambda: None
 
     def __len__(self) -> int:
@@ -66,6 +68,10 @@ class StreamBuffer(Generic[T]):
         """How it ended, once it is empty."""
         end = self._end  # read first: what was put before the end is then in the buffer already
         return end if end is not None and not self._items else None
+
+    def pace(self, awaited: bool) -> None:
+        """Say whether somebody waits for what comes next; the filler may look at it."""
+        self.awaited = awaited
 
     def close(self) -> None:
         """Stop the filler."""

@@ -119,6 +119,7 @@ class ScriptedWatch:
         self.cut: End | None = None
         self.extra: list[WatchEvent] = []
         self.closed = False
+        self.paced: list[bool] = []
 
     def take(self, most: int) -> list[WatchEvent]:
         api, resource = self._source.api, self._source.resource
@@ -146,6 +147,9 @@ class ScriptedWatch:
 
     def close(self) -> None:
         self.closed = True
+
+    def pace(self, awaited: bool) -> None:
+        self.paced.append(awaited)
 
 
 class ScriptedPages:

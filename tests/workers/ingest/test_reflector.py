@@ -159,6 +159,21 @@ def test_one_that_is_behind_drops_what_is_applied_and_rests_instead_of_sending(o
     assert second.reflectors[PODS].applier.counts.applied == 0
 
 
+def test_nobody_waits_for_events_after_some_that_queued_no_key(opened: Rig) -> None:
+    """Their owners are queued already, so what comes next may come later, and more of it at once."""
+    process = opened.processes[0]
+    opened.work()
+    for restarts in range(1, 4):
+        opened.api.put(PODS, owned(0, restarts=restarts))
+        process.catch_up()
+        opened.settle(process)
+    opened.work()
+    opened.api.put(PODS, owned(0, restarts=4))
+    process.catch_up()
+    opened.settle(process)
+    assert process.sources[PODS].watching.paced[-4:] == [True, False, False, True]
+
+
 def test_one_that_is_behind_takes_over_when_the_other_is_gone(opened: Rig) -> None:
     first, second = opened.processes[0], opened.start("b")
     opened.settle()

@@ -32,6 +32,7 @@ class Scripted:
         self.page: list[Page] = []
         self.ended: End | None = None
         self.closed = 0
+        self.paced: list[bool] = []
 
     def watch(self, rv: str) -> Scripted:
         return self
@@ -51,6 +52,9 @@ class Scripted:
 
     def close(self) -> None:
         self.closed += 1
+
+    def pace(self, awaited: bool) -> None:
+        self.paced.append(awaited)
 
 
 class _Pages:
@@ -96,6 +100,11 @@ def watch(source: Scripted, clock: Clock) -> Any:
 
 def rvs(events: list[WatchEvent]) -> list[tuple[str, str]]:
     return [(each.type, each.rv) for each in events]
+
+
+def test_whether_somebody_waits_is_told_on(source: Scripted, clock: Clock) -> None:
+    watch(source, clock).pace(awaited=False)
+    assert source.paced == [False]
 
 
 @pytest.mark.parametrize(("namespace", "shards"), PINNED.items())

@@ -16,7 +16,7 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.builtin import PODS
-from oarlock.workers.ingest.api_lister_watcher import BREATH_MAX_S, BREATH_S, MANY, UNTAKEN_S, ApiListerWatcher
+from oarlock.workers.ingest.api_lister_watcher import BREATH_MAX_S, BREATH_S, MANY, UNAWAITED_S, ApiListerWatcher
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.io_loop import IoLoop
@@ -83,24 +83,39 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "taking", "breaths"),
+    ("counts", "awaited", "breaths"),
     [
-        pytest.param((1, 1, 1), True, 3 * [BREATH_S], id="few events"),
-        pytest.param((MANY,) * 4, True, [BREATH_S, 2 * BREATH_S, BREATH_MAX_S, BREATH_MAX_S], id="many"),
-        pytest.param((MANY, 1, 1), True, [BREATH_S, 2 * BREATH_S, BREATH_S], id="fewer again"),
-        pytest.param((1, 1), False, 2 * [BREATH_S, UNTAKEN_S - BREATH_S], id="nobody takes them"),
+        pytest.param((1, 1, 1), (1, 1, 1), 3 * [BREATH_S], id="few events"),
+        pytest.param((MANY,) * 4, (1,) * 4, [BREATH_S, 2 * BREATH_S, BREATH_MAX_S, BREATH_MAX_S], id="many"),
+        pytest.param((MANY, 1, 1), (1, 1, 1), [BREATH_S, 2 * BREATH_S, BREATH_S], id="fewer again"),
+        pytest.param(
+            (MANY,) * 5,
+            (0,) * 5,
+            [BREATH_S, 2 * BREATH_S, 4 * BREATH_S, UNAWAITED_S, UNAWAITED_S],
+            id="many, and nobody waits for them",
+        ),
+        pytest.param(
+            (MANY,) * 5,
+            (0, 0, 0, 1, 1),
+            [BREATH_S, 2 * BREATH_S, 4 * BREATH_S, UNAWAITED_S, BREATH_MAX_S],
+            id="somebody waits again",
+        ),
+        pytest.param((1, 1), (), 2 * [BREATH_S, UNAWAITED_S - BREATH_S], id="nobody takes them"),
     ],
 )
-def test_how_long_a_watch_breathes(io: IoLoop, counts: Sequence[int], taking: bool, breaths: Sequence[float]) -> None:
+def test_how_long_a_watch_breathes(
+    io: IoLoop, counts: Sequence[int], awaited: Sequence[int], breaths: Sequence[float]
+) -> None:
     """An ingestor that rests behind another one is not woken for each event, and one that is ahead waits for few."""
     slept: list[float] = []
     begun = threading.Event()
 
     async def breathe(breath_s: float) -> None:
         slept.append(breath_s)
-        if taking:
+        if awaited:
             begun.wait(5.0)
             buffer.take(100)
+            buffer.pace(bool(awaited[len(slept) - 1]))
 
     async def batches() -> AsyncGenerator[list[WatchEvent], None]:
         for count in counts:
