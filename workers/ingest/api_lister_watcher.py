@@ -102,8 +102,7 @@ class ApiListerWatcher:
                 await self._sleep(breath_s)
                 if held and len(buffer) >= held:
                     await self._sleep(UNAWAITED_S - breath_s)
-                longest_s = BREATH_MAX_S if buffer.awaited else UNAWAITED_S
-                breath_s = min(2 * breath_s, longest_s) if len(batch) >= MANY else BREATH_S
+                breath_s = _next_breath_s(breath_s, len(batch), buffer.awaited)
         self._heard_ms, self._deaf = self._clock.mono_ms(), False  # the server ended it in order
 
     async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:
@@ -112,3 +111,9 @@ class ApiListerWatcher:
                 if not self._deaf:  # else a list shows only that the server lives: its watches are still silent
                     self._heard_ms = self._clock.mono_ms()
                 await buffer.put([page])
+
+
+def _next_breath_s(breath_s: float, events: int, awaited: bool) -> float:
+    if events >= MANY:
+        return min(2 * breath_s, BREATH_MAX_S if awaited else UNAWAITED_S)
+    return BREATH_S if awaited else max(breath_s / 2, BREATH_S)

@@ -100,6 +100,12 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
             [BREATH_S, 2 * BREATH_S, 4 * BREATH_S, UNAWAITED_S, BREATH_MAX_S],
             id="somebody waits again",
         ),
+        pytest.param(
+            (MANY, MANY, MANY, 1, 1, 1, 1),
+            (0, 0, 0, 0, 0, 0, 0),
+            [BREATH_S, 2 * BREATH_S, 4 * BREATH_S, UNAWAITED_S, UNAWAITED_S / 2, BREATH_S * 1.75, BREATH_S],
+            id="fewer again, and nobody waits for them",
+        ),
         pytest.param((1, 1), (), 2 * [BREATH_S, UNAWAITED_S - BREATH_S], id="nobody takes them"),
     ],
 )
