@@ -89,4 +89,4 @@ def _without_opentelemetry() -> Iterator[None]:
     try:
         yield
     finally:
-        del sys.modules["opentelemetry"]
+        sys.modules.pop("opentelemetry", None)

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable
 
 MANY = 32  # requests under way
-PART = 16  # of the time that an answer took: so answers that take as long as ever cost a thirtieth of the rate
+PART = (
+    16  # of the time that an answer took: an answer waits for half of it on average, so the rate falls by 1/32 at most
+)
 LEAST_S, MOST_S = 0.001, 0.008
-ROUNDS = 3  # of the loop, from an answer until the request that takes its place has left
+ROUNDS = 3  # of the loop, from an answer until the request that takes its place has left, if nothing holds that back
 
 
 class Breath:
@@ -22,16 +24,17 @@ class Breath:
     def __init__(self, rest: Callable[[float], None] = time.sleep) -> None:
         self._rest, self._due = rest, False
 
-    def answered(self, under_way: int, took_s: float, loop: asyncio.AbstractEventLoop) -> None:
-        """An answer has come, so long after it was asked for, to one of so many requests."""
+    def answered(self, under_way: Callable[[], int], took_s: float, loop: asyncio.AbstractEventLoop) -> None:
+        """An answer has come, so long after it was asked for. ``under_way``: how many requests are, at any time."""
         rest_s = min(MOST_S, took_s / PART)
-        if under_way >= MANY and rest_s >= LEAST_S and not self._due:
+        if rest_s >= LEAST_S and not self._due and under_way() >= MANY:
             self._due = True
-            self._after(ROUNDS, rest_s, loop)
+            self._after(ROUNDS, rest_s, under_way, loop)
 
-    def _after(self, rounds: int, rest_s: float, loop: asyncio.AbstractEventLoop) -> None:
+    def _after(self, rounds: int, rest_s: float, under_way: Callable[[], int], loop: asyncio.AbstractEventLoop) -> None:
         if rounds:
-            loop.call_soon(self._after, rounds - 1, rest_s, loop)
-        else:
-            self._due = False
+            loop.call_soon(self._after, rounds - 1, rest_s, under_way, loop)
+            return
+        self._due = False
+        if under_way() >= MANY:  # else these were the last, and the next requests wait for the thread
             self._rest(rest_s)

@@ -135,15 +135,13 @@ class _Connection(asyncio.Protocol):
 class Pool:
     """Connections to one server, straight, without a proxy. Use inside one event loop.
 
-    server, server_name, connect_s: as of a Connector; most: connections that are kept; breath: between answers.
-    Raises ValueError for a URL that is not http or https with a host.
+    server, server_name, connect_s: as of a Connector; most: connections that are kept. Raises ValueError for a URL
+    that is not http or https with a host.
     """
 
-    def __init__(
-        self, server: str, server_name: str, connect_s: float, most: int, breath: Breath | None = None
-    ) -> None:
+    def __init__(self, server: str, server_name: str, connect_s: float, most: int) -> None:
         self._connector, self._most = Connector(server, server_name, connect_s), most
-        self._breath = breath or Breath()
+        self._breath = Breath()
         self._context: ssl.SSLContext | None = None
         self._idle: list[_Connection] = []  # that which was used last stands last
         self._open: set[_Connection] = set()
@@ -177,7 +175,7 @@ class Pool:
             connection.send(request, waiting, streams)
             given = await waiting
             if not streams:
-                self._breath.answered(len(self._open) - len(self._idle), loop.time() - begun_s, loop)
+                self._breath.answered(self._under_way, loop.time() - begun_s, loop)
             return given
         except LostError:
             if kept is not None:  # a failover loses them all at once: no other request is to find out by itself
@@ -207,6 +205,9 @@ class Pool:
             connection.drop()
         self._open.clear()
         self._idle.clear()
+
+    def _under_way(self) -> int:
+        return len(self._open) - len(self._idle)
 
     def _take(self, context: ssl.SSLContext | None) -> _Connection | None:
         """The connection that was used last, so that superfluous ones grow old."""

@@ -225,8 +225,10 @@ class KeyWorker(RqShell):
                 self._keys_max = 1
             elif taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS:
                 self._keys_max = max(usual, self.settings.batch_keys_quick)
-            goes_on = self._sees_to_rq() and not self._counts_batches
-            if not goes_on or any(each.verdict is not OK for each in finishes):
+            if self._runner.slow and not (self._rq_trouble or self.should_run_maintenance_tasks):
+                # Else, where it is due, another worker gets the key, and would have to read its objects anew.
+                self._exchange(self._broker, WorkerStatus.BUSY)
+            if self._is_interrupted() or any(each.verdict is not OK for each in finishes):
                 return self._engine.finish(finishes)
             failures, self._following = self._engine.finish_and_claim(finishes, self._holder, self._keys_max)
             return failures
@@ -249,18 +251,12 @@ class KeyWorker(RqShell):
         stops = self._stop_requested or self._suspended or self._counts_batches
         return stops or self._clock.mono_ms() >= self._heartbeat_at_ms
 
-    def _sees_to_rq(self) -> bool:
-        """What RQ's loop does between two jobs, where it does not get to it: one batch follows the other, and a run may
-        last for hours. Returns whether this worker may take further keys, as it is not to stop or to rest.
-        """
-        self._exchange(self._broker, WorkerStatus.BUSY)
-        if self.should_run_maintenance_tasks:
-            self.run_maintenance_tasks()
-        return not (self._stop_requested or self._suspended)
-
     def _more(self, keys_max: int, but: Collection[str], crowded: Collection[str]) -> Batch | Idle:
         """Further keys beside turns that wait for long, unless this worker is to stop or to rest."""
-        if not self._sees_to_rq():
+        self._exchange(self._broker, WorkerStatus.BUSY)
+        if self.should_run_maintenance_tasks:  # a run may last for hours
+            self.run_maintenance_tasks()
+        if self._stop_requested or self._suspended:
             return Idle.WAIT
         try:
             reply = self._engine.claim(self._holder, keys_max, but=but, beside=crowded)

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 from rq.suspension import WORKERS_SUSPENDED
+from rq.worker import WorkerStatus
 
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
@@ -251,25 +252,79 @@ def test_a_worker_that_is_to_rest_claims_none_with_an_end(run: Callable[..., Key
     assert (engine.together, engine.turns) == (0, ["a/1"])
 
 
-def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice a second, and no claim is left out for it: another worker would have to read the key's objects anew."""
-    clock, beats, beat = ManualClock(), [], Heartbeat.beat
-
-    def counted(heartbeat: Heartbeat, state: str) -> Heard:
-        beats.append(clock.mono_ms())
-        return beat(heartbeat, state)
+def test_the_exchange_with_rq_comes_in_its_time(run: Callable[..., KeyWorker]) -> None:
+    """Twice a second, so of batches of 15 ms one in 34 ends without a claim."""
+    clock = ManualClock()
 
     def quick(claim: Claim) -> Finish:
         clock.advance(15)
         return ok(claim)
 
-    monkeypatch.setattr(Heartbeat, "beat", counted)
     batches = [batch_of(*(f"a/{number}" for number in range(size))) for size in (8, *[64] * 99)]
     engine = ScriptedEngine(batches, {"a/63": quick})
     run(engine, clock)
     assert len(engine.turns) == 8 + 99 * 64
-    assert engine.together == 100
-    assert [at_ms - beats[0] for at_ms in beats] == [0, 510, 1020, 1485], "the last one says that it leaves"
+    assert engine.together == 100 - 2
+
+
+SLOW_TURNS = 4
+
+
+@pytest.mark.parametrize(
+    ("trouble", "together", "code"),
+    [
+        pytest.param(None, SLOW_TURNS, ExitCode.DONE, id="no claim is left out for it"),
+        pytest.param(RedisError("away"), 1, ExitCode.DONE, id="RQ is silent: from then on it is asked without a key"),
+        pytest.param(EpochOver("stale"), 0, ExitCode.EPOCH_OVER, id="the epoch is over"),
+    ],
+)
+def test_after_a_slow_turn_the_exchange_with_rq_comes_before_its_end(
+    run: Callable[..., KeyWorker],
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: Exception | None,
+    together: int,
+    code: ExitCode,
+) -> None:
+    """Else another worker would get the key's next turn, and have to read its objects anew."""
+    clock, beats, beat = ManualClock(), [0], Heartbeat.beat
+
+    def counted(heartbeat: Heartbeat, state: str) -> Heard:
+        beats[0] += 1
+        if trouble is not None and beats[0] > 1 and state == WorkerStatus.BUSY:
+            raise trouble
+        return beat(heartbeat, state)
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(500)
+        return ok(claim)
+
+    monkeypatch.setattr(Heartbeat, "beat", counted)
+    engine = ScriptedEngine(
+        [batch_of(f"a/{n}") for n in range(SLOW_TURNS)], {f"a/{n}": slow for n in range(SLOW_TURNS)}
+    )
+    worker = run(engine, clock)
+    assert (engine.together, worker.exit_code) == (together, code)
+    assert len(engine.finished) == (SLOW_TURNS if code is ExitCode.DONE else 0)
+
+
+def test_maintenance_is_for_rq_s_loop_when_no_key_is_held(
+    run: Callable[..., KeyWorker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, engine, cleaned = ManualClock(), ScriptedEngine([batch_of("a/1"), batch_of("a/2")], {}), []
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(500)
+        return ok(claim)
+
+    def clean(worker: KeyWorker) -> None:
+        cleaned.append(len(engine.finished))
+
+    monkeypatch.setattr(KeyWorker, "should_run_maintenance_tasks", property(lambda worker: True))
+    monkeypatch.setattr(KeyWorker, "run_maintenance_tasks", clean)
+    engine.acts = {"a/1": slow, "a/2": slow}
+    run(engine, clock)
+    assert engine.together == 0
+    assert {1, 2} <= set(cleaned)
 
 
 @pytest.mark.parametrize(
