@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 
 MANY = 32  # requests under way
-PART = (
-    16  # of the time that an answer took: an answer waits for half of it on average, so the rate falls by 1/32 at most
-)
+# Of the time that an answer took. An answer waits for half a rest on average, so the rate falls by 1/32 at most.
+PART = 16
 LEAST_S, MOST_S = 0.001, 0.008
-ROUNDS = 3  # of the loop, from an answer until the request that takes its place has left, if nothing holds that back
+# Of the loop, from an answer until the request that takes its place has left, if nothing holds that back.
+ROUNDS = 3
 
 
 class Breath:
