@@ -29,8 +29,8 @@ BREATH_S, BREATH_MAX_S = 0.004, 0.012
 do. The first event after a pause is handed over at once. While reads bring MANY events, breaths grow."""
 MANY = 4
 UNAWAITED_S = 0.028
-"""The longest breath while nobody waits for events: those before have queued no key, as their owners are queued or in
-work already; or nobody takes them, as another ingestor is ahead and this one rests."""
+"""The longest breath while few wait for events, if anybody: those before have queued no key, as their owners are queued
+or in work already; or nobody takes them, as another ingestor is ahead and this one rests."""
 
 log = logging.getLogger("oarlock.ingest")
 T = TypeVar("T")

@@ -225,10 +225,12 @@ class KeyWorker(RqShell):
                 self._keys_max = 1
             elif taken >= max(asked, usual) and took_ms <= taken * QUICK_TURN_MS:
                 self._keys_max = max(usual, self.settings.batch_keys_quick)
+            if any(each.verdict is not OK for each in finishes):
+                return self._engine.finish(finishes)
             if self._runner.slow and not (self._rq_trouble or self.should_run_maintenance_tasks):
                 # Else, where it is due, another worker gets the key, and would have to read its objects anew.
                 self._exchange(self._broker, WorkerStatus.BUSY)
-            if self._is_interrupted() or any(each.verdict is not OK for each in finishes):
+            if self._is_interrupted():
                 return self._engine.finish(finishes)
             failures, self._following = self._engine.finish_and_claim(finishes, self._holder, self._keys_max)
             return failures
