@@ -27,5 +27,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (not item.nodeid.startswith(LONG), not item.nodeid.startswith(CAMPAIGNS)))
 
 
+gc.disable()  # what is made while tests are collected stays; looking through it again and again takes a fifth of that
+
+
 def pytest_collection_finish() -> None:
+    gc.freeze()
     gc.set_threshold(YOUNG_MAX, 20, 20)
+    gc.enable()

@@ -15,7 +15,7 @@ from tests.simulation.redis_rig import RedisRig
 @pytest.mark.parametrize("scenario", ROLLOUTS.scenarios)
 def test_twin(memory_rig: MemoryRig, scenario: str) -> None:
     """Over the twin, whose runs are quick."""
-    seen = ROLLOUTS.campaign(memory_rig, scenario, range(1, 11))
+    seen = ROLLOUTS.campaign(memory_rig, scenario, range(1, 7))
     missing = ROLLOUTS.missing(scenario, seen)
     assert not missing, f"no opportunity: {missing} of {seen}"
 

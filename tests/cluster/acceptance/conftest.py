@@ -19,14 +19,14 @@ if os.environ.get("OARLOCK_TEST_SERVER") == "real" and not os.environ.get("OARLO
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     need_kubectl()
     with stage(tmp_path_factory.mktemp("stage")) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def everywhere(cluster: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     """kubectl without a namespace. In the end, every namespace of the suite is gone."""
     client = Kubectl(cluster.kubeconfig, tmp_path_factory.mktemp("home"))

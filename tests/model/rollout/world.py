@@ -5,7 +5,8 @@ pods and the creates under way are fewer than the size it reads, and deletes onl
 deleted are more. A pod becomes ready some time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from tests.model.explore import Step, Violation
@@ -64,29 +65,40 @@ def _plain(state: State, rule: Rule) -> State:
         late = {r for r in late if r.verb == "create" or r.rv == state.sets[r.at].api.rv}
     if not state.faults.prunes:
         late = {r for r in late if r.verb != "create" or not state.sets[r.at].api.here}
-    sets, sending, kept = [], list(state.sending), list(late)
+    sets, requests = [], (*state.sending, *late)
+    ranks = []
     for at, one in enumerate(state.sets):
-        rvs = {0, one.api.rv, one.cache.rv, one.need}
-        rvs |= {one.entry.rv} if one.entry else set()
-        rvs |= {r.rv for r in (*sending, *kept) if r.at == at}
-        rank = {rv: number for number, rv in enumerate(sorted(rvs))}
-        sending = [r._replace(rv=rank[r.rv]) if r.at == at else r for r in sending]
-        kept = [r._replace(rv=rank[r.rv]) if r.at == at else r for r in kept]
-        entry = one.entry and one.entry._replace(rv=rank[one.entry.rv])
-        sets.append(
-            one._replace(
-                api=one.api._replace(rv=rank[one.api.rv]),
-                cache=one.cache._replace(rv=rank[one.cache.rv]),
-                need=rank[one.need] if one.need > one.cache.rv else 0,
-                entry=entry,
-                active=tuple(sorted(one.active)),
-            )
-        )
-    plain = state._replace(sets=tuple(sets), sending=tuple(sorted(sending)), late=tuple(sorted(kept)))
+        plain, rank = _plain_set(one, frozenset(r.rv for r in requests if r.at == at))
+        sets.append(plain)
+        ranks.append(rank)
+    sending, kept = (
+        tuple(sorted(Request(r.verb, r.at, ranks[r.at][r.rv], r.size, r.repeated) for r in some)) if some else ()
+        for some in (state.sending, late)
+    )
+    after = state._replace(sets=tuple(sets), sending=sending, late=kept)
     most, least = _limits(state.want, rule)
-    if (state.most, state.least) != (most, least) and _is_quiet(plain) and total(plain) <= most:
-        return plain._replace(most=most, least=least)
-    return plain
+    if (state.most, state.least) != (most, least) and _is_quiet(after) and total(after) <= most:
+        return after._replace(most=most, least=least)
+    return after
+
+
+@cache
+def _plain_set(one: Set, asked: frozenset[int]) -> tuple[Set, Mapping[int, int]]:
+    """A ReplicaSet with its versions numbered anew, and the new numbers; ``asked``: versions in requests for it.
+
+    Kept, as a step changes one ReplicaSet at most, and this took more than half of a search.
+    """
+    rvs = {0, one.api.rv, one.cache.rv, one.need, *asked}
+    rvs |= {one.entry.rv} if one.entry else set()
+    rank = {rv: number for number, rv in enumerate(sorted(rvs))}
+    plain = one._replace(
+        api=one.api._replace(rv=rank[one.api.rv]),
+        cache=one.cache._replace(rv=rank[one.cache.rv]),
+        need=rank[one.need] if one.need > one.cache.rv else 0,
+        entry=one.entry and one.entry._replace(rv=rank[one.entry.rv]),
+        active=tuple(sorted(one.active)),
+    )
+    return plain, rank
 
 
 def _is_quiet(state: State) -> bool:
