@@ -17,8 +17,6 @@ from oarlock.cli.watch.api_calls import metrics_address
 from oarlock.cli.watch.fleet_watch import no_addresses
 from oarlock.sandbox.up.state_dir import StateDir
 
-RQ_WITHIN_S = 2.0
-
 metrics_option = click.option(
     "--metrics",
     "metrics_urls",
@@ -45,7 +43,7 @@ def rq_client(views: Views) -> redis.Redis | None:
     from oarlock.workers.rq.client import open_rq_client  # noqa: PLC0415  # RQ is slow to load
 
     try:
-        return open_rq_client(settings, timeout_s=RQ_WITHIN_S)
+        return open_rq_client(settings)
     except BadRedisUrl as error:
         raise InputProblem(f"OARLOCK_RQ_REDIS_URL: {error}") from None
 

@@ -1,6 +1,7 @@
-"""RQ's own client. It shares nothing with the broker's: a command of RQ may be retried, a script must not.
+"""RQ's own client. It shares nothing with the broker's: RQ's keys may be on another server.
 
-Its timeouts are short: RQ's keys only show what happens, and no worker should wait for them while it holds keys.
+RQ's keys only show what happens, and nobody is to wait for them. So each command is sent once, and waits briefly: a
+server that accepts connections and says nothing would hold up a command with RQ's own patience for half a minute.
 """
 
 from __future__ import annotations
@@ -8,25 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 import redis
-from redis.backoff import ExponentialBackoff
-from redis.retry import Retry
 from rq.connections import get_connection_kwargs
 
-from oarlock.broker.connection.client import pool_of
+from oarlock.broker.connection.client import no_retry, pool_of
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from oarlock.workers.process.settings import Settings
 
+WAIT_S = 1.0
+"""For each of: to connect, to be greeted, to be answered."""
 _OPTIONS: dict[str, Any] = {
     "protocol": 2,
     "decode_responses": False,
-    "socket_timeout": 5.0,
-    "socket_connect_timeout": 5.0,
+    "socket_timeout": WAIT_S,
+    "socket_connect_timeout": WAIT_S,
     "health_check_interval": 0,
 }
-
-
-def _retry() -> Retry:
-    return Retry(ExponentialBackoff(cap=0.5, base=0.05), 2)
 
 
 def rq_url(settings: Settings) -> RedisUrl:
@@ -46,9 +43,9 @@ def rq_url(settings: Settings) -> RedisUrl:
     return url
 
 
-def open_rq_client(settings: Settings, timeout_s: float = 5.0) -> redis.Redis:
+def open_rq_client(settings: Settings) -> redis.Redis:
     """A client for RQ's keys. Raises BadRedisUrl."""
-    pool = pool_of(rq_url(settings), timeout_s=timeout_s, retry=_retry(), tls=settings.redis_tls)
+    pool = pool_of(rq_url(settings), timeout_s=WAIT_S, retry=no_retry(), tls=settings.redis_tls)
     return redis.Redis(connection_pool=pool)
 
 
@@ -57,5 +54,5 @@ def with_our_options(client: redis.Redis) -> redis.Redis:
     pool = client.connection_pool
     if type(pool) is not redis.ConnectionPool:  # of a Sentinel or a cluster: it knows best how to connect
         return client
-    options = get_connection_kwargs(client) | _OPTIONS | {"retry": _retry()}
+    options = get_connection_kwargs(client) | _OPTIONS | {"retry": no_retry()}
     return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))

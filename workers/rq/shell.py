@@ -12,10 +12,14 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from rq.utils import ensure_job_list, now, utcformat
 from rq.worker import SimpleWorker, WorkerStatus
 
@@ -40,6 +44,8 @@ from oarlock.workers.turn.steps import TurnFailed
 log = logging.getLogger("oarlock.worker")
 
 HEARTBEAT_MS, SWEEP_MS = 500, 1_000
+SILENT_MS = 5_000
+"""How long RQ's server is not asked after it did not answer: it may take all of the time it is given to do so."""
 TRACEBACK_MAX = 20_000
 GONE_AFTER_S = 60
 """RQ's lists keep a worker so long beyond its ``worker_ttl``."""
@@ -89,9 +95,9 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
                 raise UnknownQueue(f"no such queue: {', '.join(unknown)}; there are: {', '.join(all_queues())}")
             connection = with_our_options(connection)
         options |= {"queue_class": KeyQueue, "job_class": KeyJob, "serializer": MsgpackSerializer}
+        self._clock, self._rq_trouble, self._silent_until_ms = clock or SystemClock(), "", 0  # RQ is asked at once
         super().__init__(names, name, connection=connection, prepare_for_work=prepare_for_work, **options)
         self.settings = settings or (Settings.from_env() if prepare_for_work else Settings())
-        self._clock = clock or SystemClock()
         self._rq_ttl_s = self.worker_ttl + GONE_AFTER_S
         self._heartbeat = Heartbeat(self.connection, self.key, self._rq_ttl_s, self.queues)
         self._shard = _shard_of(self.settings)
@@ -99,7 +105,6 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self._failed = FailedTurns(self.connection, self.name, self._shard, self.settings.shards)
         self._suspended = False
         self._heartbeat_at_ms = self._sweep_at_ms = 0
-        self._rq_trouble = ""
 
     def _set_connection(self, connection: Any) -> Any:
         """RQ would raise the timeout above its blocking dequeue's, which is not used here."""
@@ -110,7 +115,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     def _exchange(self, broker: RedisBroker, state: str) -> None:
         """Once a second: heartbeat, state and counters out; suspension and requests in. Raises EpochOver."""
         now_ms = self._clock.mono_ms()
-        if now_ms < self._heartbeat_at_ms:
+        if now_ms < max(self._heartbeat_at_ms, self._silent_until_ms):
             return
         self._heartbeat_at_ms = now_ms + HEARTBEAT_MS
         try:
@@ -127,6 +132,8 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
             if now_ms >= self._sweep_at_ms:
                 self._sweep_at_ms = now_ms + SWEEP_MS
             self._rq_trouble = ""
+            if self.pubsub_thread is None:
+                self.subscribe()
         except RedisError as error:
             self._silent(error)
         except (BrokerUnreachable, BrokerFull) as error:
@@ -137,23 +144,40 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         if not self._rq_trouble:
             log.warning(line("rq_silent", error=error))
         self._rq_trouble = str(error) or type(error).__name__
+        if isinstance(error, RedisConnectionError | RedisTimeoutError):
+            self._silent_until_ms = self._clock.mono_ms() + SILENT_MS
+
+    def _told(self, tell: Callable[[], Any]) -> bool:
+        """Whether RQ was told. It is not asked where it did not answer a moment ago."""
+        if self._clock.mono_ms() < self._silent_until_ms:
+            return False
+        try:
+            tell()
+        except RedisError as error:
+            self._silent(error)
+            return False
+        return True
+
+    def _set_ip_address(self, connection: Any) -> None:
+        if not self._told(partial(super()._set_ip_address, connection)):
+            self.ip_address = "unknown"
 
     def bootstrap(self, *args: Any, **options: Any) -> None:
         """As RQ's; and RQ's tools learn the queues."""
         super().bootstrap(*args, **options)
-        try:
-            self.connection.sadd(KeyQueue.redis_queues_keys, *self.queue_keys())
-        except ResponseError as error:
-            self._silent(error)
+        self._told(partial(self.connection.sadd, KeyQueue.redis_queues_keys, *self.queue_keys()))
         self._turns.start()
 
     def register_birth(self) -> None:
-        """As RQ's. Where a key of RQ has a wrong type, the worker works unseen until the exchange can enter it."""
-        try:
-            super().register_birth()
-        except ResponseError as error:
-            self._silent(error)
+        """As RQ's. Where RQ is silent, or a key of it has a wrong type, the worker works unseen until the exchange can
+        enter it.
+        """
+        if not self._told(super().register_birth):
             self.birth_date = self.last_heartbeat = now()
+
+    def subscribe(self) -> None:
+        """As RQ's; where RQ is silent, a later exchange does it."""
+        self._told(super().subscribe)
 
     def teardown(self) -> None:
         """As RQ's, but a silent server cannot keep a worker from leaving."""
@@ -236,14 +260,15 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     # -- failures -------------------------------------------------------------------------------------------------
 
     def _report(self, queue: str, key: str, failure: BaseException, in_a_row: int) -> None:
-        """RQ's exception handlers hear of every failed turn, its failed-job registry of keys that keep failing."""
+        """RQ's exception handlers hear of every failed turn, its failed-job registry of keys that keep failing: where
+        RQ is silent, after a later turn.
+        """
         job = KeyJob.of(queue, key, self.connection, self._shard)
         self.handle_exception(job, type(failure), failure, failure.__traceback__)
-        if in_a_row >= self.settings.failed_after and not self.disable_default_exception_handler:
-            try:
-                self._failed.add(job, discreet("".join(traceback.format_exception(failure)), TRACEBACK_MAX))
-            except RedisError as error:
-                self._silent(error)
+        enters = in_a_row >= self.settings.failed_after and not self.disable_default_exception_handler
+        if enters:
+            said = discreet("".join(traceback.format_exception(failure)), TRACEBACK_MAX)
+            self._told(partial(self._failed.add, job, said))
 
     def handle_exception(self, job: KeyJob, *exc_info: Any) -> None:
         """As RQ's, which logs a traceback; a turn that says itself why it failed gets a line instead."""

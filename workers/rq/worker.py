@@ -251,7 +251,7 @@ class KeyWorker(RqShell):
         jobs.
         """
         stops = self._stop_requested or self._suspended or self._counts_batches
-        return stops or self._clock.mono_ms() >= self._heartbeat_at_ms
+        return stops or self._clock.mono_ms() >= max(self._heartbeat_at_ms, self._silent_until_ms)
 
     def _more(self, keys_max: int, but: Collection[str], crowded: Collection[str]) -> Batch | Idle:
         """Further keys beside turns that wait for long, unless this worker is to stop or to rest."""

@@ -22,8 +22,6 @@ from oarlock.workers.rq.queue import KeyQueue
 log = logging.getLogger("oarlock.fleet")
 
 PAUSE_MS, PAUSE_AFTER_ERROR_MS = 1_000, 10_000
-TIMEOUT_S = 0.5
-"""For the client of a supervisor, which has more urgent things to do than to wait."""
 
 
 class DeadWorkers:

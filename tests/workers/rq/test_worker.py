@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from rq.suspension import WORKERS_SUSPENDED
 from rq.worker import WorkerStatus
@@ -26,6 +27,7 @@ from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
+from oarlock.workers.rq.failed_turns import FailedTurns
 from oarlock.workers.rq.heartbeat import Heard, Heartbeat
 from oarlock.workers.rq.worker import KeyWorker
 from oarlock.workers.turn.steps import TurnFailed
@@ -305,6 +307,37 @@ def test_after_a_slow_turn_the_exchange_with_rq_comes_before_its_end(
     worker = run(engine, clock)
     assert (engine.together, worker.exit_code) == (together, code)
     assert len(engine.finished) == (SLOW_TURNS if code is ExitCode.DONE else 0)
+
+
+def test_a_silent_rq_is_asked_again_after_a_pause(
+    run: Callable[..., KeyWorker], rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time it may hold the worker up; and a turn that fails meanwhile is not told to it either."""
+    clock, asked, beat, told = ManualClock(), [], Heartbeat.beat, []
+
+    def away(heartbeat: Heartbeat, state: str) -> Heard:
+        asked.append(clock.mono_ms())
+        if 1 < len(asked) < 4:
+            raise RedisConnectionError("away")
+        return beat(heartbeat, state)
+
+    def failed(claim: Claim) -> Finish:
+        clock.advance(1_000)
+        raise ValueError("no")
+
+    monkeypatch.setattr(Heartbeat, "beat", away)
+    monkeypatch.setattr(FailedTurns, "add", lambda *args: told.append(clock.mono_ms()))
+    keys = [f"a/{n}" for n in range(20)]
+    engine = ScriptedEngine([batch_of(key) for key in keys], dict.fromkeys(keys, failed))
+    engine.failures = rig.settings.failed_after
+    begun = clock.mono_ms()
+    run(engine, clock)
+    first = asked[1]
+    assert asked[1:4] == [first, first + 5_000, first + 10_000], [each - begun for each in asked]
+    assert len(engine.finished) == 20
+    assert told
+    # Not in the same millisecond: that turn had failed before RQ was asked.
+    assert not [each for each in told if first < each < first + 5_000 or first + 5_000 < each < first + 10_000]
 
 
 def test_maintenance_is_for_rq_s_loop_when_no_key_is_held(
