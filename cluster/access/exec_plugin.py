@@ -1,15 +1,17 @@
 """Credentials from a program that the kubeconfig names (cloud log-ins work this way).
 
-The program is run without a terminal, prints an ExecCredential, and is run again when that expires or the server
-answers 401. Protocol: client.authentication.k8s.io/v1 and v1beta1
-(upstream: client-go/plugin/pkg/client/auth/exec/exec.go).
+The program is run without a terminal, prints an ExecCredential, and is run again a minute before that expires, or when
+the server answers 401. A cloud's log-in takes seconds, so while what it printed last is good, no request waits for it.
+Protocol: client.authentication.k8s.io/v1 and v1beta1 (upstream: client-go/plugin/pkg/client/auth/exec/exec.go).
 """
 
 import asyncio
+import logging
 import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,10 +23,14 @@ import orjson
 
 from oarlock.cluster.access.credentials import Auth, ConfigError, bearer
 
+log = logging.getLogger("oarlock.cluster.access.exec_plugin")
+
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 RUN_TIMEOUT_S = 60.0
 RERUN_AFTER_401_S = 5.0  # a revoked account must not start the program for every request
-EARLY_S = 10.0  # fetch this long before the stated end, so that no write gets a 401
+EARLY_S = 10.0  # not used for so long before the stated end, so that no write gets a 401
+RENEW_S = 60.0  # renewed for so long before the stated end; of one that lives shortly, for its last fifth
+RENEW_AGAIN_S = 15.0  # a renewal that failed, or brought the same again, as some programs keep what they fetched
 STDERR_SHOWN = 400
 
 
@@ -67,34 +73,56 @@ class ExecCredentials:
         self._spec, self._base = spec, base or Auth()
         self._wall_clock = wall_clock
         self._auth: Auth | None = None
-        self._stale_at_s = 0.0
+        self._stale_at_s = self._renew_at_s = 0.0
         self._ran_at_s = 0.0
+        self._end_s: float | None = None
         self._running = asyncio.Lock()
+        self._renewal: asyncio.Task[None] | None = None
 
     def current(self) -> Auth | None:
-        return self._auth if self._wall_clock() < self._stale_at_s else None
+        now_s = self._wall_clock()
+        if now_s >= self._stale_at_s:
+            return None
+        if now_s >= self._renew_at_s and not self._running.locked():
+            with suppress(RuntimeError):  # no loop runs here: nothing is asked either
+                loop = asyncio.get_running_loop()
+                self._renewal, self._renew_at_s = loop.create_task(self._renew()), now_s + RENEW_AGAIN_S
+        return self._auth
 
     async def fetch(self) -> Auth:
         async with self._running:
             auth = self.current()
-            if auth is None:  # else another request fetched it while this one waited
-                # In a thread: the loop may run outside the main thread, where it must not fork by itself.
-                auth, end_s = await asyncio.to_thread(run_plugin, self._spec, self._base)
-                now_s = self._wall_clock()
-                self._auth = self._auth if auth == self._auth else auth
-                self._ran_at_s, self._stale_at_s = now_s, _stale_at_s(now_s, end_s)
-        assert self._auth is not None
-        return self._auth
+            return await self._run() if auth is None else auth  # another request fetched it while this one waited
+
+    async def _renew(self) -> None:
+        """Beside the requests. What fails here is tried again, and at last by a request that waits for it."""
+        async with self._running:
+            try:
+                await self._run()
+            except ConfigError as error:
+                log.warning("the credentials are good for a while, and were not renewed: %s", error)
+
+    async def _run(self) -> Auth:
+        # In a thread: the loop may run outside the main thread, where it must not fork by itself.
+        auth, end_s = await asyncio.to_thread(run_plugin, self._spec, self._base)
+        now_s = self._wall_clock()
+        self._auth = auth = self._auth if self._auth is not None and auth == self._auth else auth
+        again_s = now_s + RENEW_AGAIN_S if end_s == self._end_s else 0.0
+        self._ran_at_s, self._end_s = now_s, end_s
+        self._stale_at_s = _before(now_s, end_s, EARLY_S, 10)
+        self._renew_at_s = max(again_s, _before(now_s, end_s, RENEW_S, 5))
+        return auth
 
     def suspect(self, auth: Auth) -> None:
         if auth is self._auth and self._wall_clock() - self._ran_at_s >= RERUN_AFTER_401_S:
             self._stale_at_s = 0.0
 
 
-def _stale_at_s(now_s: float, end_s: float | None) -> float:
+def _before(now_s: float, end_s: float | None, early_s: float, part: int) -> float:
+    """``early_s`` before the end, or where little is left a part of that; never without an end."""
     if end_s is None:
         return float("inf")
-    return end_s - min(EARLY_S, max(0.0, end_s - now_s) / 10)
+    return end_s - min(early_s, max(0.0, end_s - now_s) / part)
 
 
 def run_plugin(spec: ExecSpec, base: Auth) -> tuple[Auth, float | None]:

@@ -185,16 +185,75 @@ async def test_a_plugin_gives_a_token(plugin, api_version):
 
 @looped
 async def test_a_plugin_is_run_again_shortly_before_the_end(plugin):
+    """Of what lives so shortly that nobody asked in its last fifth."""
     time = FakeTime(1_767_225_600.0)
     plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
     credentials = ExecCredentials(plugin.spec(), wall_clock=time)
     await credentials.fetch()
-    time.now_s += 589
+    time.now_s += 539
     assert token_of(credentials.current()) == "t1"
-    time.now_s += 2
+    time.now_s += 52
     assert credentials.current() is None
     plugin.says({"token": "t2", "expirationTimestamp": "2026-01-01T00:20:00Z"})
     assert token_of(await credentials.fetch()) == "t2"
+    assert plugin.runs == 2
+
+
+async def renewed(credentials):
+    """The end of what ``current`` has begun."""
+    await asyncio.wait_for(credentials._renewal, 30)
+
+
+@looped
+async def test_nobody_waits_for_a_plugin_while_what_it_printed_is_good(plugin):
+    time = FakeTime(1_767_225_600.0)
+    plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
+    credentials = ExecCredentials(plugin.spec(), wall_clock=time)
+    await credentials.fetch()
+    gate = plugin.path.with_name("gate")
+    os.mkfifo(gate)
+    plugin.set_script(f"#!/bin/sh\ncat {gate} >/dev/null\n" + textwrap.dedent(PLUGIN).partition("\n")[2])
+    plugin.says({"token": "t2", "expirationTimestamp": "2026-01-01T00:20:00Z"})
+    time.now_s += 541
+    for _ in range(3):
+        assert token_of(credentials.current()) == "t1"
+        await asyncio.sleep(0)
+    await asyncio.to_thread(gate.write_text, "go")
+    await renewed(credentials)
+    assert token_of(credentials.current()) == "t2"
+    assert plugin.runs == 2
+
+
+@looped
+async def test_a_renewal_that_fails_is_tried_again_and_at_last_waited_for(plugin, caplog):
+    time = FakeTime(1_767_225_600.0)
+    plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
+    credentials = ExecCredentials(plugin.spec(), wall_clock=time)
+    await credentials.fetch()
+    plugin.set_script("#!/bin/sh\necho run >> $COUNT; echo 'log in first' >&2; exit 3\n")
+    time.now_s += 541
+    for after_s, runs in ((0, 2), (14, 2), (2, 3)):
+        time.now_s += after_s
+        assert token_of(credentials.current()) == "t1"
+        await renewed(credentials)
+        assert plugin.runs == runs
+    assert caplog.text.count("failed with code 3: log in first") == 2
+    time.now_s += 34
+    assert credentials.current() is None
+    with pytest.raises(ConfigError, match="log in first"):
+        await credentials.fetch()
+
+
+@looped
+async def test_a_plugin_that_keeps_what_it_fetched_is_not_run_for_every_request(plugin):
+    time = FakeTime(1_767_225_600.0)
+    plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
+    credentials = ExecCredentials(plugin.spec(), wall_clock=time)
+    auth = await credentials.fetch()
+    time.now_s += 541
+    for _ in range(5):
+        assert credentials.current() is auth
+        await renewed(credentials)
     assert plugin.runs == 2
 
 
