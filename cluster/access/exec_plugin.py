@@ -7,6 +7,7 @@ Protocol: client.authentication.k8s.io/v1 and v1beta1 (upstream: client-go/plugi
 
 import asyncio
 import logging
+import math
 import os
 import subprocess
 import time
@@ -74,8 +75,7 @@ class ExecCredentials:
         self._wall_clock = wall_clock
         self._auth: Auth | None = None
         self._stale_at_s = self._renew_at_s = 0.0
-        self._ran_at_s = 0.0
-        self._end_s: float | None = None
+        self._ran_at_s = self._end_s = 0.0
         self._running = asyncio.Lock()
         self._renewal: asyncio.Task[None] | None = None
 
@@ -92,37 +92,39 @@ class ExecCredentials:
     async def fetch(self) -> Auth:
         async with self._running:
             auth = self.current()
-            return await self._run() if auth is None else auth  # another request fetched it while this one waited
+            return self._keep(*await self._run()) if auth is None else auth  # fetched while this one waited
 
     async def _renew(self) -> None:
-        """Beside the requests. What fails here is tried again, and at last by a request that waits for it."""
+        """Beside the requests. What fails here, or brings nothing that lives longer, is tried again, and at last by a
+        request that waits for it.
+        """
         async with self._running:
             try:
-                await self._run()
+                auth, end_s = await self._run()
             except ConfigError as error:
                 log.warning("the credentials are good for a while, and were not renewed: %s", error)
+                return
+            if end_s is None or end_s > self._end_s:
+                self._keep(auth, end_s)
 
-    async def _run(self) -> Auth:
+    async def _run(self) -> tuple[Auth, float | None]:
         # In a thread: the loop may run outside the main thread, where it must not fork by itself.
-        auth, end_s = await asyncio.to_thread(run_plugin, self._spec, self._base)
+        return await asyncio.to_thread(run_plugin, self._spec, self._base)
+
+    def _keep(self, auth: Auth, end_s: float | None) -> Auth:
         now_s = self._wall_clock()
-        self._auth = auth = self._auth if self._auth is not None and auth == self._auth else auth
-        again_s = now_s + RENEW_AGAIN_S if end_s == self._end_s else 0.0
-        self._ran_at_s, self._end_s = now_s, end_s
-        self._stale_at_s = _before(now_s, end_s, EARLY_S, 10)
-        self._renew_at_s = max(again_s, _before(now_s, end_s, RENEW_S, 5))
-        return auth
+        if auth != self._auth:  # the same object while nothing changed: the TLS context is kept per Auth
+            self._auth = auth
+        assert self._auth is not None
+        self._ran_at_s, self._end_s = now_s, math.inf if end_s is None else end_s
+        left_s = max(0.0, self._end_s - now_s)
+        self._stale_at_s = self._end_s - min(EARLY_S, left_s / 10)
+        self._renew_at_s = self._end_s - min(RENEW_S, left_s / 5)
+        return self._auth
 
     def suspect(self, auth: Auth) -> None:
         if auth is self._auth and self._wall_clock() - self._ran_at_s >= RERUN_AFTER_401_S:
             self._stale_at_s = 0.0
-
-
-def _before(now_s: float, end_s: float | None, early_s: float, part: int) -> float:
-    """``early_s`` before the end, or where little is left a part of that; never without an end."""
-    if end_s is None:
-        return float("inf")
-    return end_s - min(early_s, max(0.0, end_s - now_s) / part)
 
 
 def run_plugin(spec: ExecSpec, base: Auth) -> tuple[Auth, float | None]:

@@ -265,7 +265,11 @@ class Transport:
             if auth is None:
                 auth = await self.config.credentials.fetch()
             if auth is not self._tls_of:
-                self._make_tls(auth)
+                try:
+                    self._make_tls(auth)
+                except ConfigError:
+                    self.config.credentials.suspect(auth)  # no server will ever answer 401 to it
+                    raise
         except ConfigError as error:
             return Answer(NOT_SENT, error=str(error)), None
         return _NOTHING, auth

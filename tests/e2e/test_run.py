@@ -31,10 +31,14 @@ spec:
 """
 
 
+LEASE_MS = 6_000
+
+
 def test_with_a_kill(tmp_path: Path) -> None:
-    done = oarlock("run", "-o", "json", TMPDIR=str(tmp_path))
+    where = {"TMPDIR": str(tmp_path), "OARLOCK_LEASE_MS": str(LEASE_MS)}
+    done = oarlock("run", "-o", "json", **where)
     if done.stderr.endswith("so nothing was shown; run it again\n"):  # on a busy machine the look may come too late
-        done = oarlock("run", "-o", "json", TMPDIR=str(tmp_path))
+        done = oarlock("run", "-o", "json", **where)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     kinds = ("replicasets", "replicationcontrollers", "daemonsets", "deployments", "pods")
@@ -72,8 +76,8 @@ def test_with_a_kill(tmp_path: Path) -> None:
 def check_takeover(kill: dict[str, Any]) -> None:
     assert kill["taken_over"]
     assert kill["takeover_ms"].keys() == set(kill["keys_held"])
-    # A lease would take 1.5 s here: this was a release. The margin is for machines that are busy.
-    assert 0 < kill["takeover_max_ms"] < 1_400
+    # Its keys were released, as this took less than a lease. That is long here, for machines that are busy.
+    assert 0 < kill["takeover_max_ms"] < LEASE_MS - 500
 
 
 def test_without_a_kill_for_people(tmp_path: Path) -> None:

@@ -17,13 +17,8 @@ from oarlock.workers.process.settings import Settings
 
 WAIT_S = 1.0
 """For each of: to connect, to be greeted, to be answered."""
-_OPTIONS: dict[str, Any] = {
-    "protocol": 2,
-    "decode_responses": False,
-    "socket_timeout": WAIT_S,
-    "socket_connect_timeout": WAIT_S,
-    "health_check_interval": 0,
-}
+_OPTIONS: dict[str, Any] = {"protocol": 2, "decode_responses": False, "health_check_interval": 0}
+_PATIENCE: dict[str, Any] = {"socket_timeout": WAIT_S, "socket_connect_timeout": WAIT_S, "retry": no_retry()}
 
 
 def rq_url(settings: Settings) -> RedisUrl:
@@ -43,16 +38,18 @@ def rq_url(settings: Settings) -> RedisUrl:
     return url
 
 
-def open_rq_client(settings: Settings) -> redis.Redis:
+def open_rq_client(settings: Settings, wait_s: float = WAIT_S) -> redis.Redis:
     """A client for RQ's keys. Raises BadRedisUrl."""
-    pool = pool_of(rq_url(settings), timeout_s=WAIT_S, retry=no_retry(), tls=settings.redis_tls)
+    pool = pool_of(rq_url(settings), timeout_s=wait_s, retry=no_retry(), tls=settings.redis_tls)
     return redis.Redis(connection_pool=pool)
 
 
 def with_our_options(client: redis.Redis) -> redis.Redis:
     """A client of the same server as ``client``, which RQ's command line made, but with our options."""
     pool = client.connection_pool
-    if type(pool) is not redis.ConnectionPool:  # of a Sentinel or a cluster: it knows best how to connect
+    if type(pool) is not redis.ConnectionPool:  # of a Sentinel: it knows best where to connect
+        pool.disconnect()
+        pool.connection_kwargs |= _PATIENCE
         return client
-    options = get_connection_kwargs(client) | _OPTIONS | {"retry": no_retry()}
+    options = get_connection_kwargs(client) | _OPTIONS | _PATIENCE
     return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))

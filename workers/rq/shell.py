@@ -47,6 +47,8 @@ HEARTBEAT_MS, SWEEP_MS = 500, 1_000
 SILENT_MS = 5_000
 """How long RQ's server is not asked after it did not answer: it may take all of the time it is given to do so."""
 TRACEBACK_MAX = 20_000
+UNKNOWN_ADDRESS = "unknown"
+"""RQ's word."""
 GONE_AFTER_S = 60
 """RQ's lists keep a worker so long beyond its ``worker_ttl``."""
 
@@ -76,6 +78,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
     death_penalty_class = TurnLimit
     _state: str
     _stopped_job_id: str | None
+    pubsub_thread: Any
 
     def __init__(
         self,
@@ -96,12 +99,15 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
             connection = with_our_options(connection)
         options |= {"queue_class": KeyQueue, "job_class": KeyJob, "serializer": MsgpackSerializer}
         self._clock, self._rq_trouble, self._silent_until_ms = clock or SystemClock(), "", 0  # RQ is asked at once
+        self._entered = False
         super().__init__(names, name, connection=connection, prepare_for_work=prepare_for_work, **options)
         self.settings = settings or (Settings.from_env() if prepare_for_work else Settings())
         self._rq_ttl_s = self.worker_ttl + GONE_AFTER_S
         self._heartbeat = Heartbeat(self.connection, self.key, self._rq_ttl_s, self.queues)
         self._shard = _shard_of(self.settings)
-        self._turns = LongTurns(self.connection, self.name, self.key, self._rq_ttl_s, self._clock, self._shard)
+        self._turns = LongTurns(
+            self.connection, self.name, self.key, self._rq_ttl_s, self._clock, self._told, self._shard
+        )
         self._failed = FailedTurns(self.connection, self.name, self._shard, self.settings.shards)
         self._suspended = False
         self._heartbeat_at_ms = self._sweep_at_ms = 0
@@ -121,8 +127,8 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         try:
             heard = self._heartbeat.beat(state)
             self._suspended = heard.suspended
-            if not heard.known:
-                enter_again(self)
+            if not (heard.known and self._entered):
+                self._enter()
             for queue in self.queues:
                 if queue.name in heard.requests:
                     requests = Requests(self.connection, broker, self._shard, self.settings.shards)
@@ -132,7 +138,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
             if now_ms >= self._sweep_at_ms:
                 self._sweep_at_ms = now_ms + SWEEP_MS
             self._rq_trouble = ""
-            if self.pubsub_thread is None:
+            if self.pubsub_thread is None or not self.pubsub_thread.is_alive():
                 self.subscribe()
         except RedisError as error:
             self._silent(error)
@@ -160,7 +166,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
 
     def _set_ip_address(self, connection: Any) -> None:
         if not self._told(partial(super()._set_ip_address, connection)):
-            self.ip_address = "unknown"
+            self.ip_address = UNKNOWN_ADDRESS
 
     def bootstrap(self, *args: Any, **options: Any) -> None:
         """As RQ's; and RQ's tools learn the queues."""
@@ -172,11 +178,23 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         """As RQ's. Where RQ is silent, or a key of it has a wrong type, the worker works unseen until the exchange can
         enter it.
         """
-        if not self._told(super().register_birth):
+        self._entered = self._told(super().register_birth)
+        if not self._entered:
             self.birth_date = self.last_heartbeat = now()
 
+    def _enter(self) -> None:
+        """RQ was silent when the worker began, or RQ's keys were lost under it."""
+        self._entered = False
+        if self.ip_address == UNKNOWN_ADDRESS:
+            super()._set_ip_address(self.connection)
+        enter_again(self)
+        self._entered = True
+
     def subscribe(self) -> None:
-        """As RQ's; where RQ is silent, a later exchange does it."""
+        """As RQ's; where RQ is silent, a later exchange does it, and where what was heard made no sense."""
+        if self.pubsub_thread is not None:
+            self.pubsub.close()
+            self.pubsub_thread = None
         self._told(super().subscribe)
 
     def teardown(self) -> None:
@@ -204,20 +222,25 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         self._heartbeat.facts["shutdown_requested_date"] = utcformat(self._shutdown_requested_date)
 
     def check_for_suspension(self, burst: bool) -> None:
-        """As RQ's, when the last exchange brought `rq suspend`."""
+        """As RQ's, when the last exchange brought `rq suspend`. It ends with RQ's server: who shall work again could
+        not say so. `oarlock pause` outlives that.
+        """
         if self._suspended:
-            try:
-                super().check_for_suspension(burst)
-            except RedisError as error:
-                self._silent(error)
+            self._told(partial(super().check_for_suspension, burst))
             self._suspended = False
 
     def run_maintenance_tasks(self) -> None:
-        """RQ's own would fetch and run what lies in its registries."""
+        """RQ's own would fetch and run what lies in its registries. What fails is done ten minutes later."""
+        self.last_cleaned_at = now()
         try:
-            clean_up(self)
-        except (RedisError, ValueError) as error:  # RQ takes for granted that what it reads is text
+            self._told(partial(clean_up, self))
+        except ValueError as error:  # RQ takes for granted that what it reads is text
             self._silent(error)
+
+    @property
+    def should_run_maintenance_tasks(self) -> bool:
+        """As RQ's, but not while RQ is silent."""
+        return self._clock.mono_ms() >= self._silent_until_ms and bool(super().should_run_maintenance_tasks)
 
     def _start_scheduler(self, *args: Any, **options: Any) -> None:
         """RQ's worker pool asks for a scheduler; its lock needs a script, and there is nothing to schedule."""

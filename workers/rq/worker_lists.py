@@ -21,7 +21,9 @@ from oarlock.workers.rq.queue import KeyQueue
 
 log = logging.getLogger("oarlock.fleet")
 
-PAUSE_MS, PAUSE_AFTER_ERROR_MS = 1_000, 10_000
+PAUSE_MS, PAUSE_AFTER_ERROR_MS = 1_000, 30_000
+SUPERVISOR_WAITS_S = 0.5
+"""Of a supervisor's client: while it waits, it gives no dead worker's keys back."""
 
 
 class DeadWorkers:
@@ -72,12 +74,12 @@ def clean_up(worker: BaseWorker) -> None:
             worker_registration.clean_worker_registry(queue)
         finally:
             queue.release_maintenance_lock()
-    worker.last_cleaned_at = now()
 
 
 def enter_again(worker: BaseWorker) -> None:
-    """RQ's keys were lost under a living worker: enter it once more."""
+    """A living worker of which RQ does not know, or of whose name it knows an earlier one."""
     with worker.connection.pipeline() as pipe:
+        pipe.hdel(worker.key, "death")
         pipe.hset(worker.key, mapping=worker.serialize())
         worker_registration.register(worker, pipe)
         pipe.sadd(KeyQueue.redis_queues_keys, *worker.queue_keys())

@@ -33,7 +33,7 @@ from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.process.wakeup import SignalSocket
 from oarlock.workers.rq.client import open_rq_client
-from oarlock.workers.rq.worker_lists import DeadWorkers
+from oarlock.workers.rq.worker_lists import SUPERVISOR_WAITS_S, DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.position import Death, Position, RunWorker
 from oarlock.workers.supervisor.process_list import OnChange, Process
@@ -76,7 +76,7 @@ class Supervisor:
         self._positions = [Position(slots[index], table.rows[index], served[index]) for index in range(count)]
         self._counts, self._metrics = Supervision(table), MetricsProcess(listening, table, settings)
         self._search = EpochSearch(settings)
-        self._dead = DeadWorkers(open_rq_client(settings), queues)
+        self._dead = DeadWorkers(open_rq_client(settings, SUPERVISOR_WAITS_S), queues)
         self._selector = selectors.DefaultSelector()
         self._seen: Seen | None = None
         self._leases: LeaseManager | None = None

@@ -255,6 +255,12 @@ async def test_a_plugin_that_keeps_what_it_fetched_is_not_run_for_every_request(
         assert credentials.current() is auth
         await renewed(credentials)
     assert plugin.runs == 2
+    plugin.says({"token": "t0", "expirationTimestamp": "2026-01-01T00:08:00Z"})
+    time.now_s += 16
+    assert credentials.current() is auth
+    await renewed(credentials)
+    assert plugin.runs == 3
+    assert credentials.current() is auth, "what ends before it takes nobody's place"
 
 
 @looped
@@ -524,6 +530,24 @@ async def test_a_certificate_of_a_plugin_is_replaced_when_it_ends(certificates, 
             time.now_s += 601
             names.append((await transport.read("/")).object()["cn"])
     assert names == ["first", "first", "second"]
+
+
+@looped
+async def test_a_certificate_of_a_plugin_that_cannot_be_read_is_asked_for_again(certificates, plugin):
+    time = FakeTime(1_767_225_600.0)
+    certificate, key = certificates.sign("first")
+    given = {"clientCertificateData": certificate.decode(), "clientKeyData": key.decode()}
+    plugin.says({**given, "clientKeyData": "no key"})
+    async with serving(who, certificates.server_context()) as url:
+        credentials = ExecCredentials(plugin.spec(), wall_clock=time)
+        config = config_of(url, tls=TlsOptions(ca_pem=certificates.ca), credentials=credentials)
+        async with Transport(config) as transport:
+            assert (await transport.read("/")).code == NOT_SENT
+            plugin.says(given)
+            assert (await transport.read("/")).code == NOT_SENT, "it has only just been run"
+            time.now_s += 6
+            assert (await transport.read("/")).code == NOT_SENT, "this shows that it cannot be read"
+            assert (await transport.read("/")).object()["cn"] == "first"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import pytest
 import redis
 from redis.exceptions import RedisError
+from redis.sentinel import Sentinel
 
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq import client as rq_client
@@ -48,7 +50,17 @@ def mute() -> Iterator[Mute]:
 
 
 def ours(port: int, scheme: str = "redis", path: str = "0") -> redis.Redis:
-    return open_rq_client(Settings(redis_url=f"{scheme}://127.0.0.1:{port}/{path}"))
+    return open_rq_client(Settings(redis_url=f"{scheme}://127.0.0.1:{port}/{path}"), 0.05)
+
+
+def behind_a_sentinel(port: int) -> redis.Redis:
+    """As RQ's command line opens it: it waits without an end."""
+
+    class Told(Sentinel):
+        def discover_master(self, service_name: str) -> tuple[str, int]:
+            return "127.0.0.1", port
+
+    return cast(redis.Redis, Told([]).master_for("main"))
 
 
 @pytest.mark.parametrize(
@@ -57,13 +69,13 @@ def ours(port: int, scheme: str = "redis", path: str = "0") -> redis.Redis:
         pytest.param(ours, id="ours"),
         pytest.param(lambda port: ours(port, "redis+sentinel", "main"), id="by a Sentinel"),
         pytest.param(lambda port: with_our_options(redis.Redis("127.0.0.1", port)), id="of RQ's command line"),
+        pytest.param(lambda port: with_our_options(behind_a_sentinel(port)), id="of that, by a Sentinel"),
     ],
 )
 def test_a_server_that_says_nothing_is_asked_once(
     mute: Mute, opened: Callable[[int], redis.Redis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rq_client, "WAIT_S", 0.05)
-    monkeypatch.setitem(rq_client._OPTIONS, "socket_timeout", 0.05)
+    monkeypatch.setitem(rq_client._PATIENCE, "socket_timeout", 0.05)
     with pytest.raises(RedisError):
         Heartbeat(opened(mute.port), "rq:worker:w", 60, []).beat("idle")
     assert len(mute.accepted) == 1

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from rq.suspension import WORKERS_SUSPENDED
-from rq.worker import WorkerStatus
+from rq.worker import BaseWorker, WorkerStatus
 
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
@@ -30,6 +31,7 @@ from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.failed_turns import FailedTurns
 from oarlock.workers.rq.heartbeat import Heard, Heartbeat
 from oarlock.workers.rq.worker import KeyWorker
+from oarlock.workers.rq.worker_lists import enter_again
 from oarlock.workers.turn.steps import TurnFailed
 from tests.manual_clock import ManualClock
 from tests.workers.fleet_puppet import QUEUE
@@ -338,6 +340,53 @@ def test_a_silent_rq_is_asked_again_after_a_pause(
     assert told
     # Not in the same millisecond: that turn had failed before RQ was asked.
     assert not [each for each in told if first < each < first + 5_000 or first + 5_000 < each < first + 10_000]
+
+
+def test_a_worker_that_began_in_silence_is_entered_however_often_that_fails(
+    run: Callable[..., KeyWorker], rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The heartbeat makes its hash, so that alone does not tell whether RQ's lists have it."""
+    clock, seen, entered = ManualClock(), [], list[int]()
+
+    def silent(worker: BaseWorker) -> None:
+        raise RedisTimeoutError("late")
+
+    def enter(worker: BaseWorker) -> None:
+        entered.append(clock.mono_ms())
+        if len(entered) == 1:
+            raise RedisTimeoutError("late")
+        enter_again(worker)
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(1_000)
+        seen.append(rig.workers())
+        return ok(claim)
+
+    monkeypatch.setattr(BaseWorker, "register_birth", silent)
+    monkeypatch.setattr("oarlock.workers.rq.shell.enter_again", enter)
+    keys = [f"a/{n}" for n in range(14)]
+    run(ScriptedEngine([batch_of(key) for key in keys], dict.fromkeys(keys, slow)), clock)
+    assert entered == [entered[0], entered[0] + 5_000]
+    assert (seen[0], seen[-1]) == (set(), {"w-test"})
+
+
+def test_maintenance_that_fails_is_not_tried_at_every_turn(
+    run: Callable[..., KeyWorker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, tried = ManualClock(), list[int]()
+
+    def late(worker: BaseWorker) -> None:
+        tried.append(clock.mono_ms())
+        raise RedisTimeoutError("late")
+
+    def slow(claim: Claim) -> Finish:
+        clock.advance(1_000)
+        return ok(claim)
+
+    monkeypatch.setattr("oarlock.workers.rq.shell.clean_up", late)
+    keys = [f"a/{n}" for n in range(14)]
+    run(ScriptedEngine([batch_of(key) for key in keys], dict.fromkeys(keys, slow)), clock)
+    assert len(tried) == 1
 
 
 def test_maintenance_is_for_rq_s_loop_when_no_key_is_held(

@@ -86,7 +86,7 @@ class Rig:
         self.scripts: dict[str, Script] = {}
         self.begun: list[weakref.ref[Turn]] = []
         self.slots, self.row = TurnSlots(1), own_row()
-        self.shown = LongTurns(None, "w", "rq:worker:w", 480, self.clock)  # type: ignore[arg-type]
+        self.shown = LongTurns(None, "w", "rq:worker:w", 480, self.clock, lambda tell: False)  # type: ignore[arg-type]
         self._on_finish = on_finish
         self.runner = TurnRunner(
             self, self.slots[0], self.shown, TurnCounts(self.row), self.settings, self.clock, NoLimit, self._ended
