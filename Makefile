@@ -31,7 +31,7 @@ setup: $(READY) ## make the environment (.venv) and install everything into it
 run: $(READY) ## the main job on the embedded default, shown working; FLAGS="--workers 4 --no-chaos"
 	@$(BIN)/oarlock run $(FLAGS)
 
-test: $(CHART_READY) ## every test, ten minutes on 2 cores; ARGS="-k queue" narrows it
+test: $(CHART_READY) ## every test, 16 minutes on 2 slow cores; ARGS="-k queue" narrows it
 	@$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also under a fleet's load; ARGS="-k cluster"
