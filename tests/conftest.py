@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (not item.nodeid.startswith(LONG), not item.nodeid.startswith(CAMPAIGNS)))
 
 
-gc.disable()  # what is made while tests are collected stays; looking through it again and again takes a fifth of that
+gc.disable()  # what is made while tests are collected stays; looking through it again and again takes two fifths
 
 
 def pytest_collection_finish() -> None:

@@ -144,6 +144,25 @@ def clients_of(server: EmbeddedRedis, guard: RunGuard | None = None) -> dict[str
     return {user: connect(server.url(user), guard=guard) for user in ("worker", "ingestor", "metrics", "admin")}
 
 
+class _KeepsCompiled:
+    """fakeredis's Lua, but a script is compiled once, and Lua collects garbage when it likes. fakeredis does both at
+    every call, which took a third of its time.
+    """
+
+    def __init__(self, runtime: Any) -> None:
+        self._runtime, self._compiled = runtime, dict[bytes, Any]()
+
+    def execute(self, script: Any) -> Any:
+        if script == "collectgarbage()":
+            return None
+        if script not in self._compiled:
+            self._compiled[script] = self._runtime.compile(script)
+        return self._compiled[script]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+
 def fake_case() -> RedisCase:
     """fakeredis: protocol 2, for with 3 it hands scripts replies that no real server gives them."""
     import fakeredis
@@ -218,22 +237,3 @@ def park(case: Case, key: str) -> None:
     case.worker.add(QUEUE, [key])
     crash(case, key, 1)
     crash(case, key, 2)
-
-
-class _KeepsCompiled:
-    """fakeredis's Lua, but a script is compiled once, and Lua collects garbage when it likes. fakeredis does both at
-    every call, which took two thirds of its time.
-    """
-
-    def __init__(self, runtime: Any) -> None:
-        self._runtime, self._compiled = runtime, dict[bytes, Any]()
-
-    def execute(self, script: Any) -> Any:
-        if script == "collectgarbage()":
-            return None
-        if script not in self._compiled:
-            self._compiled[script] = self._runtime.compile(script)
-        return self._compiled[script]()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._runtime, name)

@@ -108,8 +108,8 @@ def test_each_act_is_handed_over_once_and_in_order(queue_case: Case) -> None:
     assert case.worker.acts(2) == []
 
 
-def test_acts_beyond_what_the_stream_keeps_are_not_told(case: Case) -> None:
-    case = opened(case)
+def test_acts_beyond_what_the_stream_keeps_are_not_told(queue_case: Case) -> None:
+    case = opened(queue_case)
     for n in range(1_002):
         case.worker.steer("note", f"requeue {n}", "by=me")
     assert case.worker.acts(1) == ["requeue 2: by=me"]

@@ -728,10 +728,10 @@ def test_a_parked_key_waits_no_longer_than_it_may_after_the_clock_went_back(queu
     assert case.worker.due() == (0, 300_000)
 
 
-def test_after_a_jump_every_delayed_key_comes_a_page_a_renewal(case: Case) -> None:
+def test_after_a_jump_every_delayed_key_comes_a_page_a_renewal(queue_case: Case) -> None:
     """None waits out the hour because others stand before it; what the right clock entered since keeps its time."""
     delayed = 4_500
-    case = opened(case)
+    case = opened(queue_case)
     case.worker.renew([], lease_ms=LEASE_MS)
     case.jump(3_600_000)
     case.worker.renew([], lease_ms=LEASE_MS)

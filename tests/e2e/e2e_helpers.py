@@ -23,6 +23,20 @@ MANIFESTS = ROOT.parent / "shared" / "manifests"
 QUICK = {"OARLOCK_LEASE_MS": "1500", "OARLOCK_RENEW_EVERY_MS": "400", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
 """After a loss of Redis the fleet pauses for lease + two requests + 1 s: 4.5 s with these."""
 
+SET = """\
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  replicas: 0
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec: {{containers: [{{name: c, image: nginx}}]}}
+---
+"""
+"""A ReplicaSet without pods: ``name`` and ``namespace`` are to be filled in."""
+
 
 def environment(**more: str) -> dict[str, str]:
     """Ours, without what would lead the command elsewhere."""

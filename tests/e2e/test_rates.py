@@ -7,23 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.e2e_helpers import RunningUp, oarlock, until
+from tests.e2e.e2e_helpers import SET, RunningUp, oarlock, until
 
 KEYS = 24
 USUAL = {"OARLOCK_LEASE_MS": "5000", "OARLOCK_RENEW_EVERY_MS": "1000", "OARLOCK_REQUEST_TIMEOUT_MS": "4000"}
 """As a fleet has them: the Lease has to come to have what is set."""
-SET = """\
-apiVersion: apps/v1
-kind: ReplicaSet
-metadata: {{name: {name}, namespace: {namespace}}}
-spec:
-  replicas: 0
-  selector: {{matchLabels: {{app: {name}}}}}
-  template:
-    metadata: {{labels: {{app: {name}}}}}
-    spec: {{containers: [{{name: c, image: nginx}}]}}
----
-"""
 
 
 @pytest.fixture(scope="module")

@@ -12,19 +12,8 @@ import pytest
 
 from oarlock.broker.connection.client import connect
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
-from tests.e2e.e2e_helpers import RunningUp, oarlock, until
+from tests.e2e.e2e_helpers import SET, RunningUp, oarlock, until
 
-SET = """\
-apiVersion: apps/v1
-kind: ReplicaSet
-metadata: {name: web, namespace: shop}
-spec:
-  replicas: 0
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: c, image: nginx}]}
-"""
 ROUNDS, WITHIN_S = 6, 12
 """A command of a client with RQ's own patience would hold the worker for 30 s."""
 
@@ -37,7 +26,7 @@ def rq(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 
 @pytest.fixture
 def up(rq: EmbeddedRedis, tmp_path: Path) -> Iterator[RunningUp]:
-    (tmp_path / "web.yaml").write_text(SET)
+    (tmp_path / "web.yaml").write_text(SET.format(name="web", namespace="shop"))
     words = ("--workers", "1", "--ingestors", "1", "-f", str(tmp_path / "web.yaml"))
     running = RunningUp(tmp_path / "state", *words, OARLOCK_RQ_REDIS_URL=rq.url("worker"))
     yield running

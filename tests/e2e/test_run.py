@@ -76,8 +76,8 @@ def test_with_a_kill(tmp_path: Path) -> None:
 def check_takeover(kill: dict[str, Any]) -> None:
     assert kill["taken_over"]
     assert kill["takeover_ms"].keys() == set(kill["keys_held"])
-    # Its keys were released, as this took less than a lease. That is long here, for machines that are busy.
-    assert 0 < kill["takeover_max_ms"] < LEASE_MS - 500
+    # Its keys were released, as this took much less than a lease. That is long here, for machines that are busy.
+    assert 0 < kill["takeover_max_ms"] < LEASE_MS / 2
 
 
 def test_without_a_kill_for_people(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.simulation.redis_rig import RedisRig
 @pytest.mark.parametrize("scenario", REPLICAS.scenarios)
 def test_real_scripts(redis_rig: RedisRig, scenario: str) -> None:
     """The released scripts on a real Redis keep every invariant after every step."""
-    REPLICAS.campaign(redis_rig, scenario, range(1, 5))
+    REPLICAS.campaign(redis_rig, scenario, range(1, 9))
 
 
 @cache

@@ -288,8 +288,7 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         """
         job = KeyJob.of(queue, key, self.connection, self._shard)
         self.handle_exception(job, type(failure), failure, failure.__traceback__)
-        enters = in_a_row >= self.settings.failed_after and not self.disable_default_exception_handler
-        if enters:
+        if in_a_row >= self.settings.failed_after and not self.disable_default_exception_handler:
             said = discreet("".join(traceback.format_exception(failure)), TRACEBACK_MAX)
             self._told(partial(self._failed.add, job, said))
 

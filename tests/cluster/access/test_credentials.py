@@ -183,13 +183,19 @@ async def test_a_plugin_gives_a_token(plugin, api_version):
     }
 
 
-@looped
-async def test_a_plugin_is_run_again_shortly_before_the_end(plugin):
-    """Of what lives so shortly that nobody asked in its last fifth."""
+async def good_for_ten_minutes(plugin):
+    """A clock, and credentials with the token t1."""
     time = FakeTime(1_767_225_600.0)
     plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
     credentials = ExecCredentials(plugin.spec(), wall_clock=time)
     await credentials.fetch()
+    return time, credentials
+
+
+@looped
+async def test_a_plugin_is_run_again_shortly_before_the_end(plugin):
+    """Of what lives so shortly that nobody asked in its last fifth."""
+    time, credentials = await good_for_ten_minutes(plugin)
     time.now_s += 539
     assert token_of(credentials.current()) == "t1"
     time.now_s += 52
@@ -206,10 +212,7 @@ async def renewed(credentials):
 
 @looped
 async def test_nobody_waits_for_a_plugin_while_what_it_printed_is_good(plugin):
-    time = FakeTime(1_767_225_600.0)
-    plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
-    credentials = ExecCredentials(plugin.spec(), wall_clock=time)
-    await credentials.fetch()
+    time, credentials = await good_for_ten_minutes(plugin)
     gate = plugin.path.with_name("gate")
     os.mkfifo(gate)
     plugin.set_script(f"#!/bin/sh\ncat {gate} >/dev/null\n" + textwrap.dedent(PLUGIN).partition("\n")[2])
@@ -226,10 +229,7 @@ async def test_nobody_waits_for_a_plugin_while_what_it_printed_is_good(plugin):
 
 @looped
 async def test_a_renewal_that_fails_is_tried_again_and_at_last_waited_for(plugin, caplog):
-    time = FakeTime(1_767_225_600.0)
-    plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
-    credentials = ExecCredentials(plugin.spec(), wall_clock=time)
-    await credentials.fetch()
+    time, credentials = await good_for_ten_minutes(plugin)
     plugin.set_script("#!/bin/sh\necho run >> $COUNT; echo 'log in first' >&2; exit 3\n")
     time.now_s += 541
     for after_s, runs in ((0, 2), (14, 2), (2, 3)):
@@ -246,10 +246,8 @@ async def test_a_renewal_that_fails_is_tried_again_and_at_last_waited_for(plugin
 
 @looped
 async def test_a_plugin_that_keeps_what_it_fetched_is_not_run_for_every_request(plugin):
-    time = FakeTime(1_767_225_600.0)
-    plugin.says({"token": "t1", "expirationTimestamp": "2026-01-01T00:10:00Z"})
-    credentials = ExecCredentials(plugin.spec(), wall_clock=time)
-    auth = await credentials.fetch()
+    time, credentials = await good_for_ten_minutes(plugin)
+    auth = credentials.current()
     time.now_s += 541
     for _ in range(5):
         assert credentials.current() is auth
