@@ -38,7 +38,7 @@ from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseMa
 from oarlock.workers.supervisor.position import Death, Position, RunWorker
 from oarlock.workers.supervisor.process_list import OnChange, Process
 from oarlock.workers.supervisor.queue_anew import QueueAnew
-from oarlock.workers.supervisor.timer_wait import watch_instead
+from oarlock.workers.supervisor.timer_wait import new_selector, watch_instead
 
 log = logging.getLogger("oarlock.fleet")
 
@@ -77,7 +77,7 @@ class Supervisor:
         self._counts, self._metrics = Supervision(table), MetricsProcess(listening, table, settings)
         self._search = EpochSearch(settings)
         self._dead = DeadWorkers(open_rq_client(settings, SUPERVISOR_WAITS_S), queues)
-        self._selector = selectors.DefaultSelector()
+        self._selector = new_selector()
         self._seen: Seen | None = None
         self._leases: LeaseManager | None = None
         self._watched_timer: socket.socket | None = None

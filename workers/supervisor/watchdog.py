@@ -33,7 +33,7 @@ from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.worker_lists import DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.standstill import Standstill
-from oarlock.workers.supervisor.timer_wait import watch_instead
+from oarlock.workers.supervisor.timer_wait import new_selector, watch_instead
 
 log = logging.getLogger("oarlock.fleet")
 
@@ -96,7 +96,7 @@ class _Watchdog:
     def __init__(self, settings: Settings, identity: Identity, worker_pid: int, death_fd: int, clock: Clock) -> None:
         self._settings, self._identity, self._worker_pid = settings, identity, worker_pid
         self._death_fd, self._clock = death_fd, clock
-        self._selector = selectors.DefaultSelector()
+        self._selector = new_selector()
         self._selector.register(death_fd, selectors.EVENT_READ)
         self._watched_timer: socket.socket | None = None
         self._standstill, self._killed = Standstill(), ""

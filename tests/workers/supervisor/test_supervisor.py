@@ -226,6 +226,21 @@ def test_a_delayed_key_is_queued_at_its_time_by_whoever_set_it(rig: Rig) -> None
     assert sorted(late_ms)[5] < 30, rig.log()
 
 
+def test_a_timer_that_was_hung_up_is_heard_again_though_a_worker_has_inherited_it(rig: Rig) -> None:
+    """The socket of before lives on in the worker. What is told of it must not be taken for news of the next one."""
+    rig.fleet(1)
+    for round_number in range(3):
+        (pid,) = rig.pids().values()
+        os.kill(pid, signal.SIGKILL)
+        until(lambda pid=pid: rig.pids() and pid not in rig.pids().values())
+        if round_number == 0:
+            rig.admin.client_kill_filter(_type="normal", skipme=True)
+            until(lambda: "redis_back" in rig.log())
+        rig.add(f"default/ok-{round_number}")
+        until(lambda key=f"default/ok-{round_number}": rig.ended(key))
+    assert rig.log().count("redis_silent") == 1, rig.log()
+
+
 def test_an_epoch_that_ends_takes_the_workers_along_and_the_next_one_brings_new_ones(rig: Rig) -> None:
     rig.fleet(2)
     before = rig.pids()
