@@ -22,6 +22,7 @@ from redis.retry import Retry
 
 from oarlock.broker.connection.finders import Finder, SentinelFinder, SlotFinder
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
+from oarlock.broker.connection.run_guard import RunGuard
 from oarlock.broker.connection.server_connection import (
     Encrypted,
     EncryptedFound,
@@ -29,7 +30,6 @@ from oarlock.broker.connection.server_connection import (
     Local,
     Plain,
     PlainFound,
-    RunGuard,
     greeting,
 )
 from oarlock.broker.connection.tls import NO_FILES, TlsFiles
@@ -107,11 +107,14 @@ def pool_of(
     guard: RunGuard | None = None,
     shard: str = "0",
     tls: TlsFiles = NO_FILES,
+    any_master: bool = False,
 ) -> redis.ConnectionPool:
-    """Connections to the server that ``url`` means. Raises BadRedisUrl for a TLS file that cannot be used."""
+    """Connections to the server that ``url`` means. ``any_master``: where nobody tells which one that is, the last one
+    that was found will do. Raises BadRedisUrl for a TLS file that cannot be used.
+    """
     if url.tls:
         tls.check()
-    finder = _finder(url, shard, tls, timeout_s)
+    finder = _finder(url, shard, timeout_s=timeout_s, tls=tls, guard=guard, any_master=any_master)
     kind: type[Any]
     place: dict[str, Any] = {}
     if url.path:
@@ -138,10 +141,10 @@ def pool_of(
     )
 
 
-def _finder(url: RedisUrl, shard: str, tls: TlsFiles, timeout_s: float) -> Finder | None:
+def _finder(url: RedisUrl, shard: str, **options: Any) -> Finder | None:
     if url.kind is Kind.SENTINEL:
-        return SentinelFinder(url, tls, timeout_s)
-    return SlotFinder(url, shard, tls, timeout_s) if url.kind is Kind.CLUSTER else None
+        return SentinelFinder(url, **options)
+    return SlotFinder(url, shard, **options) if url.kind is Kind.CLUSTER else None
 
 
 PLAIN = frozenset(("EVALSHA", "GET", "HGET", "MGET"))

@@ -6,8 +6,10 @@ redirections; here a redirection ends the epoch.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from redis.backoff import NoBackoff
@@ -19,70 +21,151 @@ from redis.retry import Retry
 
 from oarlock.broker import keys
 from oarlock.broker.connection.redis_url import RedisUrl
-from oarlock.broker.connection.tls import TlsFiles
+from oarlock.broker.connection.run_guard import RunGuard
+from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
 Place = tuple[str, int]
 
+PATIENCE_S = 0.25
+"""At least so long is a server waited for that should know the way; four times what the last answer took, if longer."""
+UNANSWERED_S = 5.0
+"""After none of them has answered, the next question comes after this time."""
+
+
+class Whereabouts:
+    """What this process has learnt of where one master is. All its clients share it, and the workers that it forks: a
+    server that says nothing is then waited for once, not by each connection of each of them.
+    """
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self.places = tuple(places)
+        """In the order in which they are asked."""
+        self.proven: Place | None = None
+        """The last one that has said it is a master."""
+        self.patience_s = PATIENCE_S
+        self.silent_until_s = 0.0
+        self._unanswered = 0
+
+    def answered(self, place: Place, took_s: float) -> None:
+        """It is asked first from now on."""
+        self.places = (place, *(each for each in self.places if each != place))
+        self.patience_s = max(PATIENCE_S, 4 * took_s)
+        self._unanswered = 0
+
+    def unanswered(self, place: Place, now_s: float) -> None:
+        """It is asked last from now on."""
+        self.places = (*(each for each in self.places if each != place), place)
+        self._unanswered += 1
+        if self._unanswered >= len(self.places):
+            self.silent_until_s, self._unanswered = now_s + UNANSWERED_S, 0
+
+    def learn(self, places: Sequence[Place]) -> None:
+        """Ask these too, after all others."""
+        self.places = (*self.places, *(place for place in dict.fromkeys(places) if place not in self.places))
+
+
+@cache
+def whereabouts(url: RedisUrl, shard: str) -> Whereabouts:
+    """The process's knowledge of one master."""
+    return Whereabouts(url.places)
+
 
 class Finder(ABC):
-    """Asks the servers that know the way, first the one that answered last: for each new connection, in any thread."""
+    """Asks the servers that know the way, first the one that answered last, in any thread: for each new connection, and
+    now and then for an open one.
+    """
 
     asked_every_s: float
     """How often an open connection asks whether it still leads to the right server. 0: never, the server would tell."""
 
     def __init__(
-        self, url: RedisUrl, username: str | None, password: str | None, tls: TlsFiles, timeout_s: float
+        self,
+        url: RedisUrl,
+        known: Whereabouts,
+        login: tuple[str | None, str | None],
+        *,
+        timeout_s: float,
+        tls: TlsFiles = NO_FILES,
+        guard: RunGuard | None = None,
+        any_master: bool = False,
     ) -> None:
-        self._places = tuple(url.places)
+        self.known, self._guard, self._any_master = known, guard, any_master
         self._class = SSLConnection if url.tls else Connection
+        # Half of the time that the caller waits: where the first is dead, the second is still asked in time.
+        self._timeout_s = timeout_s / 2
         self._options: dict[str, Any] = {
-            "username": username,
-            "password": password,
+            "username": login[0],
+            "password": login[1],
             "protocol": 2,
             "retry": Retry(NoBackoff(), 0),
-            # Half of the time that the caller waits: where the first is dead, the second is still asked in time.
-            "socket_timeout": timeout_s / 2,
-            "socket_connect_timeout": timeout_s / 2,
             **(tls.options() if url.tls else {}),
         }
 
-    @abstractmethod
     def find(self) -> Place:
-        """Host and port. Raises RedisError where nobody tells."""
+        """Host and port for a new connection. Raises RedisError: why the last one that was asked could not tell.
+
+        Where none of them answers, a connection that will have to prove by its guard that it leads to a server that is
+        known already goes to the last master that was found. So does one that any master will do for.
+        """
+        proves = self._guard is not None and self._guard.expected is not None
+        spare = self.known.proven if proves or self._any_master else None
+        if spare is not None and time.monotonic() < self.known.silent_until_s:
+            return spare
+        refusal: RedisError = RedisConnectionError("nobody knows")
+        for patience_s in (self._patience_s,) if spare else (self._patience_s, self._timeout_s):
+            for place in self.known.places:
+                try:
+                    return self._ask(place, patience_s)
+                except (AuthenticationError, NoPermissionError) as error:
+                    raise type(error)(f"{place[0]}:{place[1]}: {error}") from None  # the others have the same users
+                except RedisError as error:
+                    refusal = error
+        if spare is None:
+            raise RedisConnectionError(f"{self._question()[0].lower()}: {refusal}")
+        return spare
+
+    def displaced(self, place: Place) -> bool:
+        """Whether the first one that is asked names another place than that of an open connection. False, too, where it
+        does not tell: then the proof that the connection gave still counts, and another one is asked the next time.
+        """
+        try:
+            return self._ask(self.known.places[0], self._patience_s) != place
+        except RedisError:
+            return False
+
+    def misled(self) -> None:
+        """The place that was found was wrong: ask another server first next time."""
+        self.known.places = (*self.known.places[1:], *self.known.places[:1])
+        self.known.proven = None
+
+    @property
+    def _patience_s(self) -> float:
+        return min(self.known.patience_s, self._timeout_s)
+
+    @abstractmethod
+    def _question(self) -> tuple[str, ...]:
+        """The command."""
 
     @abstractmethod
     def _read(self, answer: Any, place: Place) -> Place:
         """The place that an answer names; ``place`` gave it. Raises RedisError where it names none."""
 
-    def misled(self) -> None:
-        """The place that was found was wrong: ask another server first next time."""
-        self._places = (*self._places[1:], *self._places[:1])
+    def _ask(self, place: Place, patience_s: float) -> Place:
+        began_s = time.monotonic()
+        try:
+            found = self._read(self._answer(place, patience_s), place)
+        except RedisError:
+            self.known.unanswered(place, time.monotonic())
+            raise
+        self.known.answered(place, time.monotonic() - began_s)
+        return found
 
-    def _ask(self, *question: str) -> Place:
-        """The answer of the first server that knows. Raises RedisError: why the last one could not tell."""
-        last: RedisError | None = None
-        for place in self._places:
-            host, port = place
-            try:
-                found = self._read(self._answer(place, question), place)
-            except (AuthenticationError, NoPermissionError) as error:
-                raise type(error)(f"{host}:{port}: {error}") from None  # the others have the same users
-            except RedisError as error:
-                last = error
-                continue
-            self._places = (place, *(each for each in self._places if each != place))
-            return found
-        raise RedisConnectionError(f"{question[0].lower()}: {last}" if last else "nobody knows")
-
-    def _learn(self, places: Sequence[Place]) -> None:
-        """Ask these too, after all others."""
-        self._places = (*self._places, *(place for place in dict.fromkeys(places) if place not in self._places))
-
-    def _answer(self, place: Place, question: tuple[str, ...]) -> Any:
-        connection = self._class(host=place[0], port=place[1], **self._options)
+    def _answer(self, place: Place, patience_s: float) -> Any:
+        waits: dict[str, Any] = {"socket_timeout": patience_s, "socket_connect_timeout": patience_s}
+        connection = self._class(host=place[0], port=place[1], **waits, **self._options)
         try:
             connection.connect()  # type: ignore[no-untyped-call]
-            connection.send_command(*question, check_health=False)  # type: ignore[no-untyped-call]
+            connection.send_command(*self._question(), check_health=False)  # type: ignore[no-untyped-call]
             return connection.read_response()
         finally:
             connection.disconnect()  # type: ignore[no-untyped-call]
@@ -98,12 +181,12 @@ class SentinelFinder(Finder):
 
     asked_every_s = 1.0
 
-    def __init__(self, url: RedisUrl, tls: TlsFiles, timeout_s: float) -> None:
-        super().__init__(url, url.sentinel_username, url.sentinel_password, tls, timeout_s)
+    def __init__(self, url: RedisUrl, **options: Any) -> None:
+        super().__init__(url, whereabouts(url, ""), (url.sentinel_username, url.sentinel_password), **options)
         self._master = url.master
 
-    def find(self) -> Place:
-        return self._ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master)
+    def _question(self) -> tuple[str, ...]:
+        return ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master)
 
     def _read(self, answer: Any, place: Place) -> Place:
         if answer is None:
@@ -128,16 +211,16 @@ class SlotFinder(Finder):
 
     asked_every_s = 0.0
 
-    def __init__(self, url: RedisUrl, shard: str, tls: TlsFiles, timeout_s: float) -> None:
-        super().__init__(url, url.username, url.password, tls, timeout_s)
+    def __init__(self, url: RedisUrl, shard: str, **options: Any) -> None:
+        super().__init__(url, whereabouts(url, shard), (url.username, url.password), **options)
         self._slot = slot_of(shard)
 
-    def find(self) -> Place:
-        return self._ask("CLUSTER", "SLOTS")
+    def _question(self) -> tuple[str, ...]:
+        return ("CLUSTER", "SLOTS")
 
     def _read(self, answer: Any, place: Place) -> Place:
         masters = [(first, last, _place(node, place)) for first, last, node, *_ in answer]
-        self._learn([master for _, _, master in masters])
+        self.known.learn([master for _, _, master in masters])
         for first, last, master in masters:
             if first <= self._slot <= last:
                 return master

@@ -12,25 +12,11 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker.connection import server_facts
 from oarlock.broker.connection.finders import Finder
+from oarlock.broker.connection.run_guard import RunGuard
 from oarlock.broker.values.errors import EpochOver
 
 WRONG_SERVER = (AskError, TryAgainError, ReadOnlyError, MasterDownError)
 """MOVED is an ASK to redis-py. A server that answers so is no longer the master of our keys, or soon will not be."""
-
-UNANSWERED_S = 5.0
-"""After nobody has told where the server is, the next question comes after this time."""
-
-
-class RunGuard:
-    """The life of the server that the epoch is on. Once it is known, every new connection must lead to it."""
-
-    def __init__(self) -> None:
-        self.expected: str | None = None
-
-    def check(self, run: str) -> None:
-        """Raises EpochOver where the server of a new connection is another, was restarted, or was promoted again."""
-        if self.expected is not None and run != self.expected:
-            raise EpochOver(f"the Redis server changed (run {self.expected[:8]} -> {run[:8]})")
 
 
 class _Honest:
@@ -65,21 +51,19 @@ class Found(_Honest):
     def _connect(self) -> Any:
         self._ask_at_s = time.monotonic() + self._finder.asked_every_s
         self.host, self.port = self._finder.find()
-        return super()._connect()  # type: ignore[misc]
+        try:
+            return super()._connect()  # type: ignore[misc]
+        except (OSError, RedisError):
+            self._finder.known.silent_until_s = 0.0  # it is time to ask again
+            raise
 
     def _displaced(self) -> bool:
-        every_s = self._finder.asked_every_s
-        if not every_s or time.monotonic() < self._ask_at_s:
+        every_s, now_s = self._finder.asked_every_s, time.monotonic()
+        if not every_s or now_s < self._ask_at_s or now_s < self._finder.known.silent_until_s:
             return False
-        try:
-            found = self._finder.find()
-        except RedisError:
-            # Nobody tells, so the proof that this connection gave still counts. The question may have taken as long as
-            # the timeouts of all servers: if every call did that, leases would end.
-            self._ask_at_s = time.monotonic() + UNANSWERED_S
-            return False
+        displaced = self._finder.displaced((self.host, self.port))
         self._ask_at_s = time.monotonic() + every_s
-        return found != (self.host, self.port)
+        return displaced
 
     def _misled(self) -> None:
         self._finder.misled()
@@ -115,10 +99,12 @@ def greeting(guard: RunGuard | None, finder: Finder | None) -> Callable[[Abstrac
             return
         try:
             told = server_facts.ask_on(connection, *server_facts.LIFE)
-            if finder is not None and not server_facts.is_master(told):
-                finder.misled()
-                host, port = connection.__dict__["_host"], connection.__dict__["port"]
-                raise RedisConnectionError(f"{host}:{port} is no master now")
+            if finder is not None:
+                place = connection.__dict__["_host"], connection.__dict__["port"]
+                if not server_facts.is_master(told):
+                    finder.misled()
+                    raise RedisConnectionError(f"{place[0]}:{place[1]} is no master now")
+                finder.known.proven = place
             if guard is not None:
                 guard.check(server_facts.life(told))
         except (EpochOver, RedisError):

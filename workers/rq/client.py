@@ -40,7 +40,7 @@ def rq_url(settings: Settings) -> RedisUrl:
 
 def open_rq_client(settings: Settings, wait_s: float = WAIT_S) -> redis.Redis:
     """A client for RQ's keys. Raises BadRedisUrl."""
-    pool = pool_of(rq_url(settings), timeout_s=wait_s, retry=no_retry(), tls=settings.redis_tls)
+    pool = pool_of(rq_url(settings), timeout_s=wait_s, retry=no_retry(), any_master=True, tls=settings.redis_tls)
     return redis.Redis(connection_pool=pool)
 
 

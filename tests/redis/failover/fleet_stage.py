@@ -234,6 +234,11 @@ class FleetStage:
         until(lambda: self.epoch(shard)["phase"] == "OPEN", limit_s, "it to open")
         return {"begun_s": round(begun_s, 2), "open_s": round(time.monotonic() - began_s, 2)}
 
+    def workers(self) -> list[int]:
+        """The pids of the workers that live."""
+        parent = self.processes[-1].process.pid
+        return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
     def logs(self) -> str:
         return "\n".join(
             f"== {each.log.name}\n" + "\n".join(each.log.read_text().splitlines()[-25:]) for each in self.processes[1:]

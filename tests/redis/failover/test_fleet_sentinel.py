@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.redis.failover.fleet_stage import DRAIN_S, FleetStage
+from tests.redis.real_servers import until
 from tests.redis.sentinel_rig import SentinelRig
+
+REST_S = 10.0
+"""Each server that was asked in vain used to hold a connection up for 2 s, and all of them for ever."""
 
 
 @pytest.fixture
@@ -52,3 +57,31 @@ def test_failovers_under_load(sentinels: SentinelRig, stage: FleetStage) -> None
     assert stage.judge.over_creations() == []
     assert stage.judge.created() > 50, "too little was done to prove anything"
     assert stage.epoch()["epoch"] >= 4
+
+
+@pytest.mark.timeout(300)
+def test_the_fleet_works_on_while_its_sentinels_say_nothing(sentinels: SentinelRig, stage: FleetStage) -> None:
+    """One of them, two, all: they accept connections and never answer. Workers that begin then, and connections that
+    are made anew, find the master where it was, and prove that it is the one of the epoch.
+    """
+    stage.await_open(after=0)
+    stage.await_rest()
+    epoch, master = stage.epoch()["epoch"], sentinels.master
+    took = []
+    for each in sentinels.sentinels:
+        each.signal(signal.SIGSTOP)
+        stage.load()
+        for worker in stage.workers():
+            os.kill(worker, signal.SIGKILL)
+        until(lambda: len(stage.workers()) == 2, what="workers in place of those")
+        took.append(stage.await_rest(REST_S))
+        master.client().client_kill_filter(_type="normal", skipme=True)
+        stage.load()
+        goal = stage.judge.created() + 5
+        until(lambda goal=goal: stage.judge.created() >= goal, REST_S, "pods")
+        took.append(stage.await_rest(REST_S))
+    print(f"rest after {took} s, {stage.judge.created()} pods made")
+    for each in sentinels.sentinels:
+        each.signal(signal.SIGCONT)
+    assert stage.judge.over_creations() == []
+    assert stage.epoch()["epoch"] == epoch
