@@ -9,6 +9,7 @@ import shlex
 import sys
 import time
 
+from oarlock.cli.log_handler import LogHandler
 from oarlock.workers.process.log_line import line
 
 FORMATS = ("text", "json")
@@ -64,7 +65,7 @@ def _time(record: logging.LogRecord) -> str:
 
 def set_up(verbose: int, log_format: str = "text", *, least: int = logging.INFO) -> None:
     """Log to stderr: warnings of libraries, our own events from ``least`` (``-v``: debug, ``-vv``: libraries too)."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LogHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
