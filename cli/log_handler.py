@@ -29,12 +29,14 @@ class LogHandler(logging.StreamHandler[TextIO]):
     ``patience_ms``, and after lines were lost not at all.
     """
 
-    def __init__(self, stream: TextIO, patience_ms: int = PATIENCE_MS) -> None:
+    def __init__(self, stream: TextIO | None, patience_ms: int = PATIENCE_MS) -> None:
         super().__init__(stream)
         self._patience_ms = patience_ms
         self._send, self._watched = _unblocked(stream)
         self._of_pid, self._rest, self._lost = os.getpid(), b"", 0
-        """``_rest``: the end of a line of which a part was taken; ``_lost``: lines that were not. Not a child's."""
+        """``_rest``: the end of a line of which a part was taken, which goes before the next one; another process may
+        come in between. ``_lost``: lines that were not taken. Not a child's.
+        """
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write it, or count it as lost."""
@@ -76,10 +78,12 @@ class LogHandler(logging.StreamHandler[TextIO]):
         return begun
 
 
-def _unblocked(stream: TextIO) -> tuple[Send | None, int]:
+def _unblocked(stream: TextIO | None) -> tuple[Send | None, int]:
     """What writes to where the stream leads, at once or not at all, and the number to watch for room. None for what
     always takes lines, such as a file. The stream stays as it is: others write to the same pipe.
     """
+    if stream is None:  # it was closed before we began
+        return None, -1
     try:
         number = stream.fileno()
         mode = os.fstat(number).st_mode

@@ -109,20 +109,24 @@ def pool_of(
     tls: TlsFiles = NO_FILES,
     any_master: bool = False,
 ) -> redis.ConnectionPool:
-    """Connections to the server that ``url`` means. ``any_master``: where nobody tells which one that is, the last one
-    that was found will do. Raises BadRedisUrl for a TLS file that cannot be used.
+    """Connections to the server that ``url`` means. ``any_master``: where nobody tells which one that is, or has its
+    address, the last one that was found will do. Raises BadRedisUrl for a TLS file that cannot be used.
     """
     if url.tls:
         tls.check()
-    finder = _finder(url, shard, timeout_s=timeout_s, tls=tls, guard=guard, any_master=any_master)
+
+    def may_reuse() -> bool:
+        return any_master or (guard is not None and guard.expected is not None)
+
+    finder = _finder(url, shard, timeout_s=timeout_s, tls=tls, may_reuse=may_reuse)
     kind: type[Any]
-    place: dict[str, Any] = {}
+    place: dict[str, Any] = {"may_reuse": may_reuse}
     if url.path:
         kind, place = Local, {"path": url.path}
     elif finder is not None:
-        kind, place = EncryptedFound if url.tls else PlainFound, {"finder": finder}
+        kind, place["finder"] = EncryptedFound if url.tls else PlainFound, finder
     else:
-        kind, place = Encrypted if url.tls else Plain, {"host": url.places[0][0], "port": url.places[0][1]}
+        kind, (place["host"], place["port"]) = Encrypted if url.tls else Plain, url.places[0]
     return redis.ConnectionPool(
         connection_class=kind,
         username=url.username,

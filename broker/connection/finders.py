@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from redis.backoff import NoBackoff
-from redis.connection import Connection, SSLConnection
+from redis.connection import SSLConnection
 from redis.crc import key_slot
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
 from oarlock.broker import keys
+from oarlock.broker.connection.named import Named
 from oarlock.broker.connection.redis_url import RedisUrl
-from oarlock.broker.connection.run_guard import RunGuard
 from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
 Place = tuple[str, int]
 
 PATIENCE_S = 0.25
 """At least so long is a server waited for that should know the way; four times what the last answer took, if longer."""
+PATIENCE_MAX_S = 1.0
+"""Where none of them has answered, the next one is waited for twice as long, up to this: they may be slow."""
 UNANSWERED_S = 5.0
-"""After none of them has answered, the next question comes after this time."""
+"""Where none of them has answered, the next question comes after this time, or ten times the patience."""
 
 
 class Whereabouts:
@@ -44,20 +46,30 @@ class Whereabouts:
         """The last one that has said it is a master."""
         self.patience_s = PATIENCE_S
         self.silent_until_s = 0.0
-        self._unanswered = 0
+        self._silent: frozenset[Place] = frozenset()
+        self._told: tuple[Place, Place] | None = None
+        """Who told last, and what."""
 
-    def answered(self, place: Place, took_s: float) -> None:
+    def answered(self, asked: Place, found: Place, took_s: float) -> None:
         """It is asked first from now on."""
-        self.places = (place, *(each for each in self.places if each != place))
+        self.places = (asked, *(each for each in self.places if each != asked))
         self.patience_s = max(PATIENCE_S, 4 * took_s)
-        self._unanswered = 0
+        self.silent_until_s, self._silent, self._told = 0.0, frozenset(), (asked, found)
 
-    def unanswered(self, place: Place, now_s: float) -> None:
+    def unanswered(self, asked: Place, now_s: float) -> None:
         """It is asked last from now on."""
-        self.places = (*(each for each in self.places if each != place), place)
-        self._unanswered += 1
-        if self._unanswered >= len(self.places):
-            self.silent_until_s, self._unanswered = now_s + UNANSWERED_S, 0
+        self.places = (*(each for each in self.places if each != asked), asked)
+        self._silent |= {asked}
+        if self._silent.issuperset(self.places):
+            self.patience_s = min(PATIENCE_MAX_S, 2 * self.patience_s)
+            self.silent_until_s = now_s + max(UNANSWERED_S, 10 * self.patience_s)
+
+    def misled(self, wrong: Place) -> None:
+        """No master of ours is there. If who is asked first has said so, another is asked first from now on."""
+        if self._told == (self.places[0], wrong):
+            self.places = (*self.places[1:], *self.places[:1])
+        if self.proven == wrong:
+            self.proven = None
 
     def learn(self, places: Sequence[Place]) -> None:
         """Ask these too, after all others."""
@@ -68,6 +80,10 @@ class Whereabouts:
 def whereabouts(url: RedisUrl, shard: str) -> Whereabouts:
     """The process's knowledge of one master."""
     return Whereabouts(url.places)
+
+
+class _Encrypted(SSLConnection, Named):
+    """TLS."""
 
 
 class Finder(ABC):
@@ -86,11 +102,10 @@ class Finder(ABC):
         *,
         timeout_s: float,
         tls: TlsFiles = NO_FILES,
-        guard: RunGuard | None = None,
-        any_master: bool = False,
+        may_reuse: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.known, self._guard, self._any_master = known, guard, any_master
-        self._class = SSLConnection if url.tls else Connection
+        self.known, self._may_reuse = known, may_reuse
+        self._class: type[Named] = _Encrypted if url.tls else Named
         # Half of the time that the caller waits: where the first is dead, the second is still asked in time.
         self._timeout_s = timeout_s / 2
         self._options: dict[str, Any] = {
@@ -104,11 +119,9 @@ class Finder(ABC):
     def find(self) -> Place:
         """Host and port for a new connection. Raises RedisError: why the last one that was asked could not tell.
 
-        Where none of them answers, a connection that will have to prove by its guard that it leads to a server that is
-        known already goes to the last master that was found. So does one that any master will do for.
+        Where none of them answers, and ``may_reuse`` allows it, it is the last master that was found.
         """
-        proves = self._guard is not None and self._guard.expected is not None
-        spare = self.known.proven if proves or self._any_master else None
+        spare = self.known.proven if self._may_reuse() else None
         if spare is not None and time.monotonic() < self.known.silent_until_s:
             return spare
         refusal: RedisError = RedisConnectionError("nobody knows")
@@ -129,14 +142,12 @@ class Finder(ABC):
         does not tell: then the proof that the connection gave still counts, and another one is asked the next time.
         """
         try:
-            return self._ask(self.known.places[0], self._patience_s) != place
+            found = self._ask(self.known.places[0], self._patience_s)
         except RedisError:
             return False
-
-    def misled(self) -> None:
-        """The place that was found was wrong: ask another server first next time."""
-        self.known.places = (*self.known.places[1:], *self.known.places[:1])
-        self.known.proven = None
+        if found != self.known.proven:
+            self.known.proven = None  # whoever connects next must not go back there
+        return found != place
 
     @property
     def _patience_s(self) -> float:
@@ -157,12 +168,12 @@ class Finder(ABC):
         except RedisError:
             self.known.unanswered(place, time.monotonic())
             raise
-        self.known.answered(place, time.monotonic() - began_s)
+        self.known.answered(place, found, time.monotonic() - began_s)
         return found
 
     def _answer(self, place: Place, patience_s: float) -> Any:
         waits: dict[str, Any] = {"socket_timeout": patience_s, "socket_connect_timeout": patience_s}
-        connection = self._class(host=place[0], port=place[1], **waits, **self._options)
+        connection = self._class(host=place[0], port=place[1], may_reuse=lambda: True, **waits, **self._options)
         try:
             connection.connect()  # type: ignore[no-untyped-call]
             connection.send_command(*self._question(), check_health=False)  # type: ignore[no-untyped-call]

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from redis.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection
+from redis.connection import AbstractConnection, SSLConnection, UnixDomainSocketConnection
 from redis.exceptions import AskError, MasterDownError, ReadOnlyError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from oarlock.broker.connection import server_facts
 from oarlock.broker.connection.finders import Finder
+from oarlock.broker.connection.named import Named
 from oarlock.broker.connection.run_guard import RunGuard
 from oarlock.broker.values.errors import EpochOver
 
@@ -66,14 +67,14 @@ class Found(_Honest):
         return displaced
 
     def _misled(self) -> None:
-        self._finder.misled()
+        self._finder.known.misled((self.host, self.port))
 
 
-class Plain(_Honest, Connection):
+class Plain(_Honest, Named):
     """TCP."""
 
 
-class Encrypted(_Honest, SSLConnection):
+class Encrypted(_Honest, SSLConnection, Named):
     """TLS."""
 
 
@@ -81,11 +82,11 @@ class Local(_Honest, UnixDomainSocketConnection):
     """A Unix socket."""
 
 
-class PlainFound(Found, Connection):
+class PlainFound(Found, Named):
     """TCP to where a finder says."""
 
 
-class EncryptedFound(Found, SSLConnection):
+class EncryptedFound(Found, SSLConnection, Named):
     """TLS to where a finder says; the name that it gave is verified."""
 
 
@@ -102,12 +103,14 @@ def greeting(guard: RunGuard | None, finder: Finder | None) -> Callable[[Abstrac
             if finder is not None:
                 place = connection.__dict__["_host"], connection.__dict__["port"]
                 if not server_facts.is_master(told):
-                    finder.misled()
+                    finder.known.misled(place)
                     raise RedisConnectionError(f"{place[0]}:{place[1]} is no master now")
                 finder.known.proven = place
             if guard is not None:
                 guard.check(server_facts.life(told))
-        except (EpochOver, RedisError):
+        except (EpochOver, RedisError) as error:
+            if finder is not None and isinstance(error, RedisError):
+                finder.known.silent_until_s = 0.0  # it is time to ask again
             connection.disconnect()  # type: ignore[no-untyped-call]
             raise
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from oarlock.broker.connection.client import BadRedisUrl
+from oarlock.broker.connection.named import resolve_briefly
 from oarlock.cli import logs
 from oarlock.cli.options.operator_option import check_no_threads, dry_run_option, operator_option
 from oarlock.cli.options.options import (
@@ -93,6 +94,7 @@ def prepare(
 
     Raises InputProblem; nothing was started then.
     """
+    resolve_briefly()
     environment = with_shards(shards, shard)
     if workers:
         check_workers(workers, shards, shard)

@@ -18,6 +18,8 @@ from oarlock.cluster.http.flight import reason
 
 HEAD_START_S = 0.25  # of an address before the next one: the delay that RFC 8305, section 5 recommends
 NAME_KEPT_S = 10.0  # as aiohttp keeps it; a failover that moves a name is followed after that
+DOUBTED_S = 1.0  # after a failed connection a name is looked up anew, but no more often
+LOOKUP_S = 1.0  # so long is a new lookup waited for; after that the address of before is used, until it has an answer
 
 SocketFactory = Callable[[tuple[object, ...]], socket.socket]
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -55,8 +57,10 @@ class Connector:
             async with asyncio.timeout(self._connect_s):
                 return await self._connected(protocol, context)
         except TimeoutError as error:
+            self._doubt()
             raise ConnectionError(f"no connection to {self.address} within {self._connect_s:g} s") from error
         except OSError as error:
+            self._doubt()
             raise ConnectionError(f"cannot connect to {self.address}: {reason(error)}") from error
         except UnicodeError as error:  # such as two dots beside each other
             raise ConnectionError(
@@ -65,7 +69,7 @@ class Connector:
 
     async def _connected(self, protocol: Callable[[], P], context: ssl.SSLContext | None) -> P:
         if time.monotonic() >= self._known_until_s:
-            await self._look_up()
+            await self._look_up_again() if self._addresses else await self._look_up()
         loop, verified = asyncio.get_running_loop(), self._name if context is not None else None
         if len(self._addresses) == 1 and self._addresses[0][0] == socket.AF_INET:  # as in a pod: at half the cost
             host, port = self._addresses[0][4]
@@ -81,6 +85,19 @@ class Connector:
             protocol, sock=made, ssl=context, server_hostname=verified
         )
         return connection
+
+    def _doubt(self) -> None:
+        """The server may have another address by now."""
+        self._known_until_s = min(self._known_until_s, time.monotonic() + DOUBTED_S)
+
+    async def _look_up_again(self) -> None:
+        try:
+            async with asyncio.timeout(LOOKUP_S):
+                await self._look_up()
+        except (TimeoutError, socket.gaierror) as error:
+            if isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN:
+                raise
+            self._known_until_s = time.monotonic() + NAME_KEPT_S  # a resolver that is away ends no connection
 
     async def _look_up(self) -> None:
         """One for all who ask at the same time; it goes on where one of them gives up."""

@@ -20,7 +20,7 @@ from oarlock.sandbox.up.state_dir import Process, StateDir
 from oarlock.workers.process.child import next_start_ms
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.log_line import line
-from oarlock.workers.process.wakeup import FOR_PARENTS, SignalSocket
+from oarlock.workers.process.wakeup import FOR_PARENTS, SignalSocket, new_selector
 
 log = logging.getLogger("oarlock.up")
 
@@ -50,7 +50,7 @@ class Tree:
         self._redis_due_ms: int | None = None
         self._redis_failures = 0
         self._stops = 0
-        self._selector = selectors.DefaultSelector()
+        self._selector = new_selector()
         self._signals = SignalSocket(*FOR_PARENTS, signal.SIGHUP)
         self._selector.register(self._signals.socket, selectors.EVENT_READ)
 

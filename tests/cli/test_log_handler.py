@@ -6,6 +6,7 @@ import logging
 import os
 import pty
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -134,3 +135,8 @@ def test_a_reader_that_has_gone_is_no_error(capsys: pytest.CaptureFixture[str]) 
     with os.fdopen(write, "w") as stream:
         handler_of(stream).emit(record("one"))
     assert capsys.readouterr().err == ""
+
+
+def test_without_a_standard_error_nothing_is_told_and_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    LogHandler(None).emit(record("one"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import selectors
 import signal
 import socket
 from queue import Empty, SimpleQueue
@@ -83,3 +84,10 @@ class Wakeup:
             # Before the caller looks for what has arrived: a ``set`` from here on means something it may miss.
             self._is_set = False
         return True
+
+
+def new_selector() -> selectors.PollSelector:
+    """For a process that forks. epoll goes on with a socket that was closed here as long as a child has inherited it,
+    and tells of it under the number that the next socket got: that would be read, and nothing would come.
+    """
+    return selectors.PollSelector()

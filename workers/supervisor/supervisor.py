@@ -31,14 +31,14 @@ from oarlock.workers.process.exit_code import ExitCode, death_of, ending_of
 from oarlock.workers.process.kinds import queues_by_worker
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
-from oarlock.workers.process.wakeup import SignalSocket
+from oarlock.workers.process.wakeup import SignalSocket, new_selector
 from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.worker_lists import SUPERVISOR_WAITS_S, DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.position import Death, Position, RunWorker
 from oarlock.workers.supervisor.process_list import OnChange, Process
 from oarlock.workers.supervisor.queue_anew import QueueAnew
-from oarlock.workers.supervisor.timer_wait import new_selector, watch_instead
+from oarlock.workers.supervisor.timer_wait import watch_instead
 
 log = logging.getLogger("oarlock.fleet")
 

@@ -71,13 +71,6 @@ class TimerWait:
         self._connection.disconnect()  # type: ignore[no-untyped-call]
 
 
-def new_selector() -> selectors.PollSelector:
-    """For a process that forks. epoll goes on with a socket that was closed here as long as a child has inherited it,
-    and tells of it under the number that the next socket got: that would be read, and nothing would come.
-    """
-    return selectors.PollSelector()
-
-
 def watch_instead(
     selector: selectors.BaseSelector, watched: socket.socket | None, wanted: socket.socket | None
 ) -> socket.socket | None:

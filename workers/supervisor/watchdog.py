@@ -30,10 +30,11 @@ from oarlock.workers.process.exit_code import ExitCode
 from oarlock.workers.process.fork import Forked, fork_process
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.wakeup import new_selector
 from oarlock.workers.rq.worker_lists import DeadWorkers
 from oarlock.workers.supervisor.lease_manager import REFUSALS, RETRY_MS, LeaseManager, open_lease_manager
 from oarlock.workers.supervisor.standstill import Standstill
-from oarlock.workers.supervisor.timer_wait import new_selector, watch_instead
+from oarlock.workers.supervisor.timer_wait import watch_instead
 
 log = logging.getLogger("oarlock.fleet")
 

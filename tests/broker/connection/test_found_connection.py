@@ -10,12 +10,23 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker.connection import finders, server_connection
-from oarlock.broker.connection.finders import PATIENCE_S, UNANSWERED_S, Place, SentinelFinder, whereabouts
+from oarlock.broker.connection.client import no_retry, pool_of
+from oarlock.broker.connection.finders import (
+    PATIENCE_MAX_S,
+    PATIENCE_S,
+    UNANSWERED_S,
+    Place,
+    SentinelFinder,
+    whereabouts,
+)
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.connection.run_guard import RunGuard
 from oarlock.broker.connection.server_connection import PlainFound
+from oarlock.workers.process.settings import Settings
+from oarlock.workers.rq.client import open_rq_client
 
-URL = parse("redis+sentinel://worker:word@s1:1,s2:2,s3:3/mymaster/0")
+TEXT = "redis+sentinel://worker:word@s1:1,s2:2,s3:3/mymaster/0"
+URL = parse(TEXT)
 FIRST, SECOND, THIRD = URL.places
 MASTER, OTHER = ("10.0.0.1", 6379), ("10.0.0.2", 6379)
 TIMEOUT_S = 4.0
@@ -62,10 +73,8 @@ class Asker(SentinelFinder):
         return [host.encode(), str(port).encode()]
 
 
-def proving() -> RunGuard:
-    guard = RunGuard()
-    guard.expected = "0123456789abcdef"
-    return guard
+def yes() -> bool:
+    return True
 
 
 def opened(world: World) -> PlainFound:
@@ -122,11 +131,57 @@ def test_where_nobody_answers_calls_hardly_pay_for_it(world: World) -> None:
         waited += world.s - before_s
         world.s += 0.001
         calls += 1
-    assert waited <= 110.0 * 3 * PATIENCE_S / (2 + UNANSWERED_S) + PATIENCE_S
+    assert waited <= 110.0 / 10
     assert calls > 75_000, "the time is for calls, not for asking"
     world.silent, world.says = set(), dict.fromkeys(URL.places, OTHER)
-    world.s += UNANSWERED_S
+    world.s += 10 * PATIENCE_MAX_S
     assert connection._displaced()
+
+
+def test_slow_ones_are_heard_in_the_end(world: World) -> None:
+    """They were quick once. All name another master by now, and the old one answers on."""
+    connection = opened(world)
+    world.takes_s, world.says, begun_s = 0.8, dict.fromkeys(URL.places, OTHER), world.s
+    while not connection._displaced():
+        world.s += 0.1
+    assert world.s - begun_s < 30.0
+
+
+def test_who_hears_of_another_master_does_not_go_back_where_then_nobody_answers(world: World) -> None:
+    connection = opened(world)
+    world.s += 1.0
+    world.says[FIRST] = OTHER
+    assert connection._displaced()
+    world.silent = set(URL.places)
+    with pytest.raises(RedisConnectionError):
+        Asker(world, may_reuse=yes).find()
+
+
+def test_an_answer_ends_the_silence(world: World) -> None:
+    connection = opened(world)
+    world.silent = set(URL.places)
+    Asker(world, may_reuse=yes).find()
+    assert world.s < connection._finder.known.silent_until_s
+    world.silent, world.says = set(), dict.fromkeys(URL.places, OTHER)
+    assert Asker(world).find() == OTHER
+    world.s += 1.0
+    assert connection._displaced()
+
+
+def test_one_that_is_asked_by_many_at_a_time_is_still_but_one_that_is_silent(world: World) -> None:
+    known = opened(world)._finder.known
+    for _ in range(5):
+        known.unanswered(FIRST, world.s)
+    assert known.silent_until_s == 0.0
+
+
+def test_only_who_misled_is_asked_last_and_only_its_place_is_forgotten(world: World) -> None:
+    known = opened(world)._finder.known
+    known.misled(OTHER)
+    assert (known.places, known.proven) == ((FIRST, SECOND, THIRD), MASTER)
+    for _ in range(3):
+        known.misled(MASTER)
+    assert (known.places, known.proven) == ((SECOND, THIRD, FIRST), None)
 
 
 def test_a_new_connection_waits_briefly_for_who_says_nothing(world: World) -> None:
@@ -146,26 +201,37 @@ def test_those_that_are_far_away_are_waited_for_longer(world: World) -> None:
 def test_where_nobody_answers_a_connection_that_has_to_prove_itself_goes_where_the_master_was(world: World) -> None:
     opened(world)
     world.silent = set(URL.places)
-    assert Asker(world, guard=proving()).find() == MASTER
-    assert waited_s(world, lambda: Asker(world, guard=proving()).find()) == 0.0, "who is silent is not asked again"
+    assert Asker(world, may_reuse=yes).find() == MASTER
+    assert waited_s(world, lambda: Asker(world, may_reuse=yes).find()) == 0.0, "who is silent is not asked again"
     world.s += UNANSWERED_S
     world.silent, world.says = set(), dict.fromkeys(URL.places, OTHER)
-    assert Asker(world, guard=proving()).find() == OTHER
+    assert Asker(world, may_reuse=yes).find() == OTHER
 
 
-@pytest.mark.parametrize("guard", [None, RunGuard()], ids=["no guard", "a guard that knows no life yet"])
-def test_where_nobody_answers_no_other_connection_goes_anywhere(world: World, guard: RunGuard | None) -> None:
+def test_where_nobody_answers_no_other_connection_goes_anywhere(world: World) -> None:
     opened(world)
     world.silent = set(URL.places)
     with pytest.raises(RedisConnectionError, match="sentinel: Timeout"):
-        Asker(world, guard=guard).find()
-    assert Asker(world, any_master=True).find() == MASTER
+        Asker(world).find()
+
+
+def test_whose_connections_may_go_where_the_master_was() -> None:
+    """Those that prove to their guard that it is the server of the epoch, and RQ's, whose keys only show things."""
+    guard = RunGuard()
+    pools = [
+        pool_of(URL, timeout_s=1.0, retry=no_retry()),
+        pool_of(URL, timeout_s=1.0, retry=no_retry(), guard=guard),
+        open_rq_client(Settings(redis_url=TEXT)).connection_pool,
+    ]
+    assert [pool.connection_kwargs["may_reuse"]() for pool in pools] == [False, False, True]
+    guard.expected = "0123456789abcdef"
+    assert [pool.connection_kwargs["may_reuse"]() for pool in pools] == [False, True, True]
 
 
 def test_a_master_that_is_none_any_more_is_forgotten(world: World) -> None:
     opened(world)
     world.silent = set(URL.places)
-    finder = Asker(world, guard=proving())
-    finder.misled()
+    finder = Asker(world, may_reuse=yes)
+    finder.known.misled(MASTER)
     with pytest.raises(RedisConnectionError):
         finder.find()

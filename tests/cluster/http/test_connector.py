@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from oarlock.cluster.answer import NOT_SENT
+from oarlock.cluster.http import connector
 from oarlock.cluster.http.connector import Connector
 from oarlock.cluster.http.flight import reason
 from oarlock.cluster.http.transport import Transport
@@ -43,6 +44,17 @@ def named(monkeypatch: pytest.MonkeyPatch, *ports: int, takes_s: float = 0.0) ->
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo, raising=False)
     return asked
+
+
+def numbers_or(other):
+    """As a loop's getaddrinfo, with ``other`` for names: the loop asks for each address that it connects to."""
+
+    async def getaddrinfo(host: str, port: int, **options: object) -> list[object]:
+        if host == "127.0.0.1":
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+        return await other(host, port, **options)
+
+    return getaddrinfo
 
 
 def port_of(url: str) -> int:
@@ -104,6 +116,41 @@ async def test_a_name_that_is_not_found_is_looked_up_again(monkeypatch):
             told = "cannot connect to api.test:6443: Name or service not known"
             assert (answer.code, answer.error) == (NOT_SENT, told)
             monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+            assert (await transport.read("/x")).code == 200
+    assert asked == ["api.test"]
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["it says nothing", "it says: try again"])
+@looped
+async def test_while_the_resolver_is_away_connections_go_to_the_address_of_before(monkeypatch, silent):
+    async def away(*_: object, **__: object) -> list[object]:
+        lookups.append(1)
+        if silent:
+            await asyncio.sleep(3600)
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    lookups: list[int] = []
+    monkeypatch.setattr(connector, "LOOKUP_S", 0.01)
+    async with answering().running() as url:
+        named(monkeypatch, port_of(url))
+        async with Transport(config_of("http://api.test")) as transport:
+            assert (await transport.read("/x")).code == 200
+            assert transport._straight is not None
+            transport._straight._connector._known_until_s = time.monotonic()
+            monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", numbers_or(away))
+            await asyncio.gather(*(transport._straight._connect(None) for _ in range(40)))
+            await transport._straight._connect(None)
+    assert lookups == [1]
+
+
+@looped
+async def test_after_a_failed_connection_a_name_is_looked_up_anew(monkeypatch):
+    async with answering().running() as url:
+        asked = named(monkeypatch, 1)
+        monkeypatch.setattr(connector, "DOUBTED_S", 0.0)
+        async with Transport(config_of("http://api.test")) as transport:
+            assert (await transport.read("/x")).code == NOT_SENT
+            named(monkeypatch, port_of(url))
             assert (await transport.read("/x")).code == 200
     assert asked == ["api.test"]
 

@@ -1,0 +1,108 @@
+"""A host whose name cannot be looked up for a while is reached where it was."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from oarlock.broker.connection import named
+from oarlock.broker.connection.named import RESOLVER, UNANSWERED_S, Named, resolve_briefly
+
+
+class World:
+    """The resolver, and the module's clock in seconds."""
+
+    def __init__(self, port: int) -> None:
+        self.s, self.port = 1_000.0, port
+        self.error: int | None = None
+        self.looked_up: list[str] = []
+
+    def monotonic(self) -> float:
+        return self.s
+
+    def getaddrinfo(self, host: str, port: int, *_: Any) -> list[Any]:
+        if host == "redis.test":
+            self.looked_up.append(host)
+            if self.error is not None:
+                raise socket.gaierror(self.error, "no answer")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        one = World(server.getsockname()[1])
+        monkeypatch.setattr(named, "known", named._Names())
+        monkeypatch.setattr(named, "time", one)
+        monkeypatch.setattr(socket, "getaddrinfo", one.getaddrinfo)
+        yield one
+
+
+def connect(world: World, *, may_reuse: bool) -> str:
+    """Where it led."""
+    connection = Named(host="redis.test", port=world.port, may_reuse=lambda: may_reuse)
+    with connection._connect() as made:
+        assert connection.host == "redis.test", "TLS verifies the name"
+        return str(made.getpeername()[0])
+
+
+def test_the_address_of_before_is_used_while_nobody_answers(world: World) -> None:
+    connect(world, may_reuse=True)
+    world.error, world.looked_up = socket.EAI_AGAIN, []
+    assert [connect(world, may_reuse=True) for _ in range(3)] == ["127.0.0.1"] * 3
+    assert world.looked_up == ["redis.test"], "each lookup takes seconds"
+    world.s += UNANSWERED_S
+    world.error = None
+    connect(world, may_reuse=True)
+    connect(world, may_reuse=True)
+    assert len(world.looked_up) == 3
+
+
+def test_each_name_is_looked_up_where_lookups_are_answered(world: World) -> None:
+    for number in range(3):
+        connect(world, may_reuse=True)
+        assert len(world.looked_up) == number + 1
+
+
+@pytest.mark.parametrize(
+    ("error", "may_reuse"),
+    [(socket.EAI_AGAIN, False), (socket.EAI_NONAME, True)],
+    ids=["what has to prove nothing", "a name that is gone"],
+)
+def test_else_it_is_an_error(world: World, error: int, may_reuse: bool) -> None:
+    connect(world, may_reuse=may_reuse)
+    world.error = error
+    with pytest.raises(socket.gaierror):
+        connect(world, may_reuse=may_reuse)
+
+
+def test_a_name_that_was_never_looked_up_is_an_error(world: World) -> None:
+    world.error = socket.EAI_AGAIN
+    with pytest.raises(socket.gaierror):
+        connect(world, may_reuse=True)
+
+
+def test_where_nothing_is_at_that_address_any_more_the_name_is_looked_up_again(world: World) -> None:
+    connect(world, may_reuse=True)
+    place = "redis.test", world.port
+    world.error, world.looked_up = socket.EAI_AGAIN, []
+    named.known.addresses[place], world.port = "127.0.0.2", 1
+    named.known.addresses["redis.test", 1] = "127.0.0.2"
+    with pytest.raises(ConnectionRefusedError):
+        connect(world, may_reuse=True)
+    world.error = None
+    with pytest.raises(ConnectionRefusedError):
+        connect(world, may_reuse=True)
+    assert len(world.looked_up) == 2
+
+
+def test_what_an_operator_has_set_for_the_resolver_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RES_OPTIONS", "timeout:9")
+    resolve_briefly()
+    assert named.os.environ["RES_OPTIONS"] == "timeout:9"
+    monkeypatch.delenv("RES_OPTIONS")
+    resolve_briefly()
+    assert named.os.environ["RES_OPTIONS"] == RESOLVER
