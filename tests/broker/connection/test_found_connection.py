@@ -11,17 +11,11 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker.connection import finders, server_connection
 from oarlock.broker.connection.client import no_retry, pool_of
-from oarlock.broker.connection.finders import (
-    PATIENCE_MAX_S,
-    PATIENCE_S,
-    UNANSWERED_S,
-    Place,
-    SentinelFinder,
-    whereabouts,
-)
+from oarlock.broker.connection.finders import SentinelFinder
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.connection.run_guard import RunGuard
 from oarlock.broker.connection.server_connection import PlainFound
+from oarlock.broker.connection.whereabouts import PATIENCE_MAX_S, PATIENCE_S, UNANSWERED_S, Place, whereabouts
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
 
