@@ -14,6 +14,7 @@ from oarlock.chaos.record.monitor import Clock, MonitorRecorder, NoRecorder
 from oarlock.chaos.record.saved import MONITOR
 from oarlock.chaos.rig.redis_program import ClockFile, find_library, path_with, program_with_clock, program_with_log
 from oarlock.chaos.rig.rig import COMMAND, Rig
+from oarlock.chaos.rig.rq_apart import RqApart
 from oarlock.chaos.rig.two_hosts import TwoHosts
 from oarlock.sandbox.redis import redis_binary
 
@@ -55,7 +56,8 @@ class Stage:
         if options.traps is not None:
             command = TRAPPED
             environment = environment | {FOLDER: str(options.traps)}
-        return Rig(
+        kind = RqApart if needs is Needs.RQ else Rig
+        return kind(
             options.root,
             nodes=options.nodes,
             workers=options.workers,

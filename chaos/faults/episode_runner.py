@@ -15,6 +15,7 @@ from oarlock.chaos.faults.process_faults import ProcessFaults
 from oarlock.chaos.faults.redis_faults import RedisFaults
 from oarlock.chaos.faults.redis_view import RedisView
 from oarlock.chaos.faults.schedule import Planned
+from oarlock.chaos.faults.silence import Silence
 from oarlock.chaos.judge.evidence.evidence import Blow
 from oarlock.chaos.stage import Stage
 
@@ -27,6 +28,7 @@ class EpisodeRunner:
         self._faults, self._api = faults, api
         self._chance = random.Random(f"strikes {seed}")
         self._redis = RedisFaults(stage, redis_view, faults, self._chance)
+        self._silence = Silence(stage.rig, faults, self._chance)
         self.struck: Counter[str] = Counter()
         self.idle = 0
 
@@ -58,6 +60,8 @@ class EpisodeRunner:
             "lost-tail": self._redis.lose_tail,
             "old-master": self._redis.leave_old_master,
             "sentinel": self._redis.fail_over,
+            "silent-sentinels": self._silence.of_sentinels,
+            "silent-rq": self._silence.of_rq,
         }
         return played[planned.kind](planned)
 

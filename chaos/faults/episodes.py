@@ -27,6 +27,8 @@ class Needs(StrEnum):
     """Two equal hosts, and a master with its replica."""
     SENTINELS = "sentinels"
     """The same, with Sentinels."""
+    RQ = "rq"
+    """A Redis for RQ's keys alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,14 @@ EPISODES: Mapping[str, Episode] = {
         needs=Needs.SENTINELS,
         whole=True,
         drained=True,
+    ),
+    "silent-sentinels": Episode(
+        "one, two or all Sentinels say nothing, while workers are killed and connections closed",
+        leases=3,
+        needs=Needs.SENTINELS,
+    ),
+    "silent-rq": Episode(
+        "the Redis of RQ's keys says nothing, or is gone, while workers are killed", leases=3, needs=Needs.RQ
     ),
 }
 

@@ -62,7 +62,7 @@ class ProcessFaults:
                         await self._until_at_work()
                     self._lose_redis(planned)
                 case role:
-                    self._kill(role)
+                    self.kill_any(role)
         await asyncio.gather(*self._beside)
 
     async def due(self, plan: Sequence[Planned], begin_s: float, end_s: float) -> AsyncIterator[Planned]:
@@ -118,14 +118,16 @@ class ProcessFaults:
         if self._points is not None:
             self.blows += self._points.blows()
 
-    def _kill(self, role: str) -> None:
+    def kill_any(self, role: str) -> bool:
+        """SIGKILL to one of the role. False where there is none, which counts as missed."""
         living, busy = self._free(role), self._busy(self._free("worker")) if role == "supervisor" else None
         victim = self._any([each for each in living if busy and each.fleet == busy.fleet] or living)
         if victim is None:
             self.missed.append(role)
-            return
-        workers = [each.name for each in self._rig.targets("worker") if each.fleet == victim.fleet]
-        self.kill_one(victim, tuple(workers) if role == "supervisor" else (), "")
+            return False
+        beside = [each.name for each in self._rig.targets("worker") if each.fleet == victim.fleet]
+        holders = {"supervisor": tuple(beside), "worker": (victim.name,)}.get(role, ())
+        return self.kill_one(victim, holders, "")
 
     def kill_one(self, victim: Target, holders: tuple[str, ...], why: str) -> bool:
         """SIGKILL. ``holders``: the workers that die with it. False where it is gone already."""

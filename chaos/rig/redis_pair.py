@@ -89,7 +89,7 @@ class Pair:
         ]
         self.master = self.servers[0]
         self._root, self._with_sentinels = root, sentinels
-        self._sentinels: list[Server] = []
+        self.sentinels: list[Server] = []
 
     async def start(self) -> None:
         """Bring all up, the second server as the first one's replica. Raises PairFailed. Only the main thread may."""
@@ -109,24 +109,24 @@ class Pair:
                 f"sentinel auth-user {NAME} sentinel",
                 f"sentinel auth-pass {NAME} {self._passwords['sentinel']}",
             ]
-            self._sentinels.append(Server(self._root / f"sentinel-{number}", lines, sentinel=True))
-            self._sentinels[-1].start()
+            self.sentinels.append(Server(self._root / f"sentinel-{number}", lines, sentinel=True))
+            self.sentinels[-1].start()
         await self._until(
-            lambda: all(self._knows(each) for each in self._sentinels), "the Sentinels to know one another"
+            lambda: all(self._knows(each) for each in self.sentinels), "the Sentinels to know one another"
         )
-        for each in self._sentinels:
+        for each in self.sentinels:
             self._told(each, lambda client: client.execute_command("SENTINEL DEBUG", *QUICKLY))
 
     def stop(self) -> None:
-        for server in (*self._sentinels, *self.servers):
+        for server in (*self.sentinels, *self.servers):
             server.signal(signal.SIGCONT)
             server.kill()
 
     def url(self, user: str, server: Server | None = None) -> str:
         """The URL of a server. Without ``server``: of the master, by way of the Sentinels where there are some."""
         password = self._passwords[user]
-        if server is None and self._sentinels:
-            hosts = ",".join(f"127.0.0.1:{each.port}" for each in self._sentinels)
+        if server is None and self.sentinels:
+            hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.sentinels)
             return f"redis+sentinel://{user}:{password}@{hosts}/{NAME}/0"
         return f"redis://{user}:{password}@127.0.0.1:{(server or self.master).port}/0"
 
@@ -150,7 +150,7 @@ class Pair:
     async def named(self, server: Server) -> None:
         """Wait until every Sentinel names it as the master, and it is one. Raises PairFailed."""
         await self._until(
-            lambda: all(self._named(each) == server.port for each in self._sentinels) and self._is_master(server),
+            lambda: all(self._named(each) == server.port for each in self.sentinels) and self._is_master(server),
             "the failover",
         )
         self.master = server
@@ -167,12 +167,12 @@ class Pair:
             master = self.other(replica)
             if self._follows(replica) and self._is_master(master):
                 self.master = master
-                return all(self._named(each) == master.port and self._good(each) for each in self._sentinels)
+                return all(self._named(each) == master.port and self._good(each) for each in self.sentinels)
         return False
 
     def order_failover(self) -> None:
         """Order a failover, as an operator would."""
-        self._told(self._sentinels[0], lambda client: client.execute_command("SENTINEL FAILOVER", NAME))
+        self._told(self.sentinels[0], lambda client: client.execute_command("SENTINEL FAILOVER", NAME))
 
     # -- what they say
 
