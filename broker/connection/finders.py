@@ -76,21 +76,20 @@ class Finder(ABC):
                     raise type(error)(f"{place[0]}:{place[1]}: {error}") from None  # the others have the same users
                 except RedisError as error:
                     refusal = error
-        if spare is None:
+                if spare is not None and time.monotonic() < self.known.silent_until_s:
+                    break  # none of the others has answered either
+        if spare is None or self.known.proven is None:
             raise RedisConnectionError(f"{self._question()[0].lower()}: {refusal}")
-        return spare
+        return self.known.proven
 
     def displaced(self, place: Place) -> bool:
         """Whether the first one that is asked names another place than that of an open connection. False, too, where it
         does not tell: then the proof that the connection gave still counts, and another one is asked the next time.
         """
         try:
-            found = self._ask(self.known.places[0], self._patience_s)
+            return self._ask(self.known.places[0], self._patience_s) != place
         except RedisError:
             return False
-        if found != self.known.proven:
-            self.known.proven = None  # whoever connects next must not go back there
-        return found != place
 
     @property
     def _patience_s(self) -> float:
@@ -116,7 +115,7 @@ class Finder(ABC):
 
     def _answer(self, place: Place, patience_s: float) -> Any:
         waits: dict[str, Any] = {"socket_timeout": patience_s, "socket_connect_timeout": patience_s}
-        connection = self._class(host=place[0], port=place[1], may_reuse=lambda: True, **waits, **self._options)
+        connection = self._class(host=place[0], port=place[1], may_reuse=self._may_reuse, **waits, **self._options)
         try:
             connection.connect()  # type: ignore[no-untyped-call]
             connection.send_command(*self._question(), check_health=False)  # type: ignore[no-untyped-call]

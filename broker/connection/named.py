@@ -10,25 +10,31 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from redis.connection import Connection
 
-UNANSWERED_S = 5.0
-"""After a lookup that nobody answered, the next one comes after this time."""
-RESOLVER = "timeout:1 attempts:2"
-"""In place of 5 s, twice (man resolv.conf)."""
+UNANSWERED_S, UNANSWERED_MAX_S = 5.0, 40.0
+"""After a lookup that nobody answered, the next one of that name comes after this time, then after twice that."""
+RESOLVER = "timeout:1 attempts:1"
+"""In place of 5 s, twice (man resolv.conf): it is for each server, and again where there are domains to search."""
 
 
-class _Names:
-    """What this process knows, and the workers that it forks."""
+@dataclass(slots=True)
+class _Name:
+    """What this process knows of a name, and the workers that it forks. ``address``: of the last connection."""
 
-    def __init__(self) -> None:
-        self.addresses: dict[tuple[str, int], str] = {}
-        self.silent_until_s = 0.0
+    address: str
+    silent_until_s: float = 0.0
+    pause_s: float = UNANSWERED_S
+
+    def unanswered(self, now_s: float) -> None:
+        self.silent_until_s = now_s + self.pause_s
+        self.pause_s = min(UNANSWERED_MAX_S, 2 * self.pause_s)
 
 
-known = _Names()
+known: dict[tuple[str, int], _Name] = {}
 
 
 def resolve_briefly() -> None:
@@ -47,25 +53,25 @@ class Named(Connection):
 
     def _connect(self) -> socket.socket:
         place = self.host, self.port
-        address = known.addresses.get(place) if self._may_reuse() else None
-        if address is None or time.monotonic() >= known.silent_until_s:
+        name = known.get(place) if self._may_reuse() else None
+        if name is None or time.monotonic() >= name.silent_until_s:
             try:
                 made: socket.socket = super()._connect()  # type: ignore[no-untyped-call]
             except socket.gaierror as error:
-                if address is None or error.errno != socket.EAI_AGAIN:
+                if name is None or error.errno != socket.EAI_AGAIN:
                     raise
-                known.silent_until_s = time.monotonic() + UNANSWERED_S
+                name.unanswered(time.monotonic())
             else:
-                known.addresses[place] = made.getpeername()[0]
+                known[place] = _Name(made.getpeername()[0])
                 return made
-        return self._connect_to(address)
+        return self._connect_to(name)
 
-    def _connect_to(self, address: str) -> socket.socket:
-        name, self.host = self.host, address
+    def _connect_to(self, name: _Name) -> socket.socket:
+        host, self.host = self.host, name.address
         try:
             return super()._connect()  # type: ignore[no-any-return, no-untyped-call]
         except OSError:
-            known.silent_until_s = 0.0  # it is time to look again
+            name.silent_until_s = 0.0  # it is time to look again
             raise
         finally:
-            self.host = name
+            self.host = host

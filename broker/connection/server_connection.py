@@ -94,11 +94,11 @@ def greeting(guard: RunGuard | None, finder: Finder | None) -> Callable[[Abstrac
     """What a connection does before its first command: log in, check that it is a master and the epoch's server."""
 
     def greet(connection: AbstractConnection) -> None:
-        connection.on_connect()  # type: ignore[no-untyped-call]
         guarded = guard is not None and guard.expected is not None
-        if not guarded and finder is None:
-            return
         try:
+            connection.on_connect()  # type: ignore[no-untyped-call]
+            if not guarded and finder is None:
+                return
             told = server_facts.ask_on(connection, *server_facts.LIFE)
             if finder is not None:
                 place = connection.__dict__["_host"], connection.__dict__["port"]

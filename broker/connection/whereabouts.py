@@ -38,6 +38,8 @@ class Whereabouts:
         self.places = (asked, *(each for each in self.places if each != asked))
         self.patience_s = max(PATIENCE_S, 4 * took_s)
         self.silent_until_s, self._silent, self._told = 0.0, frozenset(), (asked, found)
+        if self.proven != found:
+            self.proven = None  # where nobody answers next, nobody must go back there
 
     def unanswered(self, asked: Place, now_s: float) -> None:
         """It is asked last from now on."""

@@ -59,6 +59,9 @@ class Connector:
         except TimeoutError as error:
             self._doubt()
             raise ConnectionError(f"no connection to {self.address} within {self._connect_s:g} s") from error
+        except asyncio.CancelledError:  # who asked has no time left
+            self._doubt()
+            raise
         except OSError as error:
             self._doubt()
             raise ConnectionError(f"cannot connect to {self.address}: {reason(error)}") from error

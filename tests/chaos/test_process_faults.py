@@ -61,7 +61,7 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 def test_a_supervisor_whose_workers_have_writes_in_flight_is_killed(signals: list[tuple[int, int]]) -> None:
     faults = faults_of(Fleet(busy_host=2))
-    faults._kill("supervisor")
+    faults.kill_any("supervisor")
     (blow,) = faults.blows
     assert (blow.pid, blow.holders) == (102, ("w-2-1", "w-2-2"))
 

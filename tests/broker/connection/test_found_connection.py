@@ -151,6 +151,24 @@ def test_who_hears_of_another_master_does_not_go_back_where_then_nobody_answers(
         Asker(world, may_reuse=yes).find()
 
 
+def test_who_was_told_of_another_master_does_not_go_back_either(world: World) -> None:
+    opened(world)
+    world.says[FIRST] = OTHER
+    assert Asker(world, may_reuse=yes).find() == OTHER
+    world.silent = set(URL.places)
+    with pytest.raises(RedisConnectionError):
+        Asker(world, may_reuse=yes).find()
+
+
+def test_where_all_were_silent_one_of_them_is_asked_again(world: World) -> None:
+    opened(world)
+    world.silent = set(URL.places)
+    Asker(world, may_reuse=yes).find()
+    world.s, world.asked = world.s + 60.0, []
+    assert Asker(world, may_reuse=yes).find() == MASTER
+    assert len(world.asked) == 1
+
+
 def test_an_answer_ends_the_silence(world: World) -> None:
     connection = opened(world)
     world.silent = set(URL.places)

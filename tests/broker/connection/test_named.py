@@ -24,18 +24,19 @@ class World:
         return self.s
 
     def getaddrinfo(self, host: str, port: int, *_: Any) -> list[Any]:
-        if host == "redis.test":
-            self.looked_up.append(host)
-            if self.error is not None:
-                raise socket.gaierror(self.error, "no answer")
+        if host[0].isdigit():
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+        self.looked_up.append(host)
+        if self.error is not None:
+            raise socket.gaierror(self.error, "no answer")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as server:
         one = World(server.getsockname()[1])
-        monkeypatch.setattr(named, "known", named._Names())
+        monkeypatch.setattr(named, "known", {})
         monkeypatch.setattr(named, "time", one)
         monkeypatch.setattr(socket, "getaddrinfo", one.getaddrinfo)
         yield one
@@ -87,16 +88,29 @@ def test_a_name_that_was_never_looked_up_is_an_error(world: World) -> None:
 
 def test_where_nothing_is_at_that_address_any_more_the_name_is_looked_up_again(world: World) -> None:
     connect(world, may_reuse=True)
-    place = "redis.test", world.port
-    world.error, world.looked_up = socket.EAI_AGAIN, []
-    named.known.addresses[place], world.port = "127.0.0.2", 1
-    named.known.addresses["redis.test", 1] = "127.0.0.2"
-    with pytest.raises(ConnectionRefusedError):
-        connect(world, may_reuse=True)
-    world.error = None
-    with pytest.raises(ConnectionRefusedError):
-        connect(world, may_reuse=True)
+    (name,) = named.known.values()
+    world.error, world.looked_up, name.address = socket.EAI_AGAIN, [], "127.0.0.2"
+    for _ in range(2):
+        with pytest.raises(ConnectionRefusedError):
+            connect(world, may_reuse=True)
     assert len(world.looked_up) == 2
+
+
+def test_a_name_that_nobody_answers_for_is_looked_up_less_and_less(world: World) -> None:
+    connect(world, may_reuse=True)
+    world.error, world.looked_up, begun_s = socket.EAI_AGAIN, [], world.s
+    while world.s < begun_s + 235.0:
+        connect(world, may_reuse=True)
+        world.s += 1.0
+    assert len(world.looked_up) == 3 + 5, "after 5, 10 and 20 s, and then every 40 s"
+
+
+def test_one_name_says_nothing_about_another(world: World) -> None:
+    connect(world, may_reuse=True)
+    named.known["other.test", world.port] = named._Name("127.0.0.1", silent_until_s=world.s + 100.0)
+    world.looked_up = []
+    connect(world, may_reuse=True)
+    assert world.looked_up == ["redis.test"]
 
 
 def test_what_an_operator_has_set_for_the_resolver_stays(monkeypatch: pytest.MonkeyPatch) -> None:
