@@ -64,11 +64,12 @@ class Finder(ABC):
 
         Where none of them answers, and ``may_reuse`` allows it, it is the last master that was found.
         """
-        spare = self.known.proven if self._may_reuse() else None
-        if spare is not None and time.monotonic() < self.known.silent_until_s:
+        spare, silent = self.known.proven if self._may_reuse() else None, self._all_silent()
+        if spare is not None and silent:
             return spare
         refusal: RedisError = RedisConnectionError("nobody knows")
-        for patience_s in (self._patience_s,) if spare else (self._patience_s, self._timeout_s):
+        rounds_s = [] if silent else [self._patience_s]
+        for patience_s in rounds_s if spare else [*rounds_s, self._timeout_s]:
             for place in self.known.places:
                 try:
                     return self._ask(place, patience_s)
@@ -76,7 +77,7 @@ class Finder(ABC):
                     raise type(error)(f"{place[0]}:{place[1]}: {error}") from None  # the others have the same users
                 except RedisError as error:
                     refusal = error
-                if spare is not None and time.monotonic() < self.known.silent_until_s:
+                if spare is not None and self._all_silent():
                     break  # none of the others has answered either
         if spare is None or self.known.proven is None:
             raise RedisConnectionError(f"{self._question()[0].lower()}: {refusal}")
@@ -90,6 +91,9 @@ class Finder(ABC):
             return self._ask(self.known.places[0], self._patience_s) != place
         except RedisError:
             return False
+
+    def _all_silent(self) -> bool:
+        return time.monotonic() < self.known.silent_until_s
 
     @property
     def _patience_s(self) -> float:

@@ -160,6 +160,17 @@ def test_who_was_told_of_another_master_does_not_go_back_either(world: World) ->
         Asker(world, may_reuse=yes).find()
 
 
+def test_who_has_nowhere_to_go_waits_for_silent_ones_as_long_as_ever(world: World) -> None:
+    """Half of its time for each, and not the short time before that."""
+    opened(world)
+    world.silent = set(URL.places)
+    Asker(world, may_reuse=yes).find()
+    began_s = world.s
+    with pytest.raises(RedisConnectionError):
+        Asker(world).find()
+    assert world.s - began_s == 3 * TIMEOUT_S / 2
+
+
 def test_where_all_were_silent_one_of_them_is_asked_again(world: World) -> None:
     opened(world)
     world.silent = set(URL.places)
