@@ -105,7 +105,7 @@ def greeting(guard: RunGuard | None, finder: Finder | None) -> Callable[[Abstrac
                 if not server_facts.is_master(told):
                     finder.known.misled(place)
                     raise RedisConnectionError(f"{place[0]}:{place[1]} is no master now")
-                finder.known.proven = place
+                finder.known.proved(place)
             if guard is not None:
                 guard.check(server_facts.life(told))
         except (EpochOver, RedisError) as error:

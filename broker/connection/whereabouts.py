@@ -49,6 +49,11 @@ class Whereabouts:
             self.patience_s = min(PATIENCE_MAX_S, 2 * self.patience_s)
             self.silent_until_s = now_s + max(UNANSWERED_S, 10 * self.patience_s)
 
+    def proved(self, place: Place) -> None:
+        """It says that it is a master. Not believed of one that was replaced while it was connected to."""
+        if self._told is None or self._told[1] == place:
+            self.proven = place
+
     def misled(self, wrong: Place) -> None:
         """No master of ours is there. If who is asked first has said so, another is asked first from now on."""
         if self._told == (self.places[0], wrong):

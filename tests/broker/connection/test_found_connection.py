@@ -74,7 +74,7 @@ def yes() -> bool:
 def opened(world: World) -> PlainFound:
     finder = Asker(world)
     finder.find()
-    finder.known.proven = MASTER
+    finder.known.proved(MASTER)
     return PlainFound(host=MASTER[0], port=MASTER[1], finder=finder)
 
 
@@ -178,6 +178,16 @@ def test_where_all_were_silent_one_of_them_is_asked_again(world: World) -> None:
     world.s, world.asked = world.s + 60.0, []
     assert Asker(world, may_reuse=yes).find() == MASTER
     assert len(world.asked) == 1
+
+
+def test_a_proof_that_comes_after_word_of_another_master_does_not_count(world: World) -> None:
+    known = opened(world)._finder.known
+    world.says[FIRST] = OTHER
+    Asker(world).find()
+    known.proved(MASTER)
+    assert known.proven is None
+    known.proved(OTHER)
+    assert known.proven == OTHER
 
 
 def test_an_answer_ends_the_silence(world: World) -> None:
