@@ -8,6 +8,7 @@ epoch. Where Sentinels or a cluster decide which server that is, each new connec
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,6 +36,15 @@ from oarlock.broker.connection.server_connection import (
 from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
 __all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "connect_like", "in_one_go", "pool_of", "send"]
+
+
+KEEPALIVE: dict[str, Any] = {
+    "socket_keepalive": True,
+    "socket_keepalive_options": {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3},
+}
+"""For connections on which only the server speaks: what lies between may forget idle ones, and tells nobody. In
+seconds; after a minute the kernel takes such a connection for broken.
+"""
 
 
 def connect(
@@ -120,7 +130,7 @@ def pool_of(
 
     finder = _finder(url, shard, timeout_s=timeout_s, tls=tls, may_reuse=may_reuse)
     kind: type[Any]
-    place: dict[str, Any] = {"may_reuse": may_reuse}
+    place: dict[str, Any] = {"may_reuse": may_reuse, **KEEPALIVE}
     if url.path:
         kind, place = Local, {"path": url.path}
     elif finder is not None:

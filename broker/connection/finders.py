@@ -68,8 +68,8 @@ class Finder(ABC):
         if spare is not None and silent:
             return spare
         refusal: RedisError = RedisConnectionError("nobody knows")
-        rounds_s = [] if silent else [self._patience_s]
-        for patience_s in rounds_s if spare else [*rounds_s, self._timeout_s]:
+        rounds_s = [] if silent or self._patience_s == self._timeout_s else [self._patience_s]
+        for patience_s in [*rounds_s, self._timeout_s][: 1 if spare else None]:
             for place in self.known.places:
                 try:
                     return self._ask(place, patience_s)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import redis
+from redis.connection import UnixDomainSocketConnection
 from rq.connections import get_connection_kwargs
 
-from oarlock.broker.connection.client import no_retry, pool_of
+from oarlock.broker.connection.client import KEEPALIVE, no_retry, pool_of
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from oarlock.workers.process.settings import Settings
 
@@ -52,4 +53,6 @@ def with_our_options(client: redis.Redis) -> redis.Redis:
         pool.connection_kwargs |= _PATIENCE
         return client
     options = get_connection_kwargs(client) | _OPTIONS | _PATIENCE
+    if not issubclass(pool.connection_class, UnixDomainSocketConnection):
+        options |= KEEPALIVE
     return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))

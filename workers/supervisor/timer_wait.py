@@ -18,7 +18,7 @@ from oarlock.broker.steps import refusals
 from oarlock.broker.values.errors import BrokerUnreachable
 
 BLOCK_S = 30
-"""A wait is renewed so often, so that a connection that died quietly is noticed."""
+"""A wait is renewed so often; of a connection that died quietly keepalive tells."""
 
 
 class Timer(Protocol):

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from oarlock.broker.connection import named
+from oarlock.broker.connection.client import no_retry, pool_of
+from oarlock.broker.connection.finders import SentinelFinder
 from oarlock.broker.connection.named import RESOLVER, UNANSWERED_S, Named, resolve_briefly
+from oarlock.broker.connection.redis_url import parse
 
 
 class World:
@@ -111,6 +114,16 @@ def test_one_name_says_nothing_about_another(world: World) -> None:
     world.looked_up = []
     connect(world, may_reuse=True)
     assert world.looked_up == ["redis.test"]
+
+
+@pytest.mark.parametrize("path", ["redis://127.0.0.1:{port}/0", "redis+sentinel://127.0.0.1:{port}/mymaster/0"])
+def test_idle_connections_are_kept_alive(path: str, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A balancer forgets them after minutes, and the side that only listens never hears of it."""
+    monkeypatch.setattr(SentinelFinder, "find", lambda finder: ("127.0.0.1", world.port))
+    connection: Any = pool_of(parse(path.format(port=world.port)), timeout_s=1.0, retry=no_retry()).make_connection()
+    with connection._connect() as made:
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
 
 
 def test_what_an_operator_has_set_for_the_resolver_stays(monkeypatch: pytest.MonkeyPatch) -> None:
