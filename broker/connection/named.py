@@ -38,8 +38,19 @@ known: dict[tuple[str, int], _Name] = {}
 
 
 def resolve_briefly() -> None:
-    """Let lookups of this process end soon, unless RES_OPTIONS says otherwise. Call it before the first one."""
-    os.environ.setdefault("RES_OPTIONS", RESOLVER)
+    """Let lookups of this process, and of those that it forks, end soon, unless RES_OPTIONS says otherwise.
+
+    Call it before the first one: glibc reads that variable once. Programs that are started from here find none.
+    """
+    if "RES_OPTIONS" in os.environ:
+        return
+    os.environ["RES_OPTIONS"] = RESOLVER
+    try:
+        socket.getaddrinfo("localhost", None)
+    except OSError:  # it has no address here, but the variable was read
+        pass
+    finally:
+        del os.environ["RES_OPTIONS"]
 
 
 class Named(Connection):

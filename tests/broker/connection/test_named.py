@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -126,10 +127,16 @@ def test_idle_connections_are_kept_alive(path: str, world: World, monkeypatch: p
         assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
 
 
+def test_the_first_lookup_reads_how_long_to_wait_and_no_program_inherits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str | None] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: read.append(os.environ.get("RES_OPTIONS")))
+    monkeypatch.delenv("RES_OPTIONS", raising=False)
+    resolve_briefly()
+    assert read == [RESOLVER]
+    assert "RES_OPTIONS" not in os.environ
+
+
 def test_what_an_operator_has_set_for_the_resolver_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RES_OPTIONS", "timeout:9")
     resolve_briefly()
-    assert named.os.environ["RES_OPTIONS"] == "timeout:9"
-    monkeypatch.delenv("RES_OPTIONS")
-    resolve_briefly()
-    assert named.os.environ["RES_OPTIONS"] == RESOLVER
+    assert os.environ["RES_OPTIONS"] == "timeout:9"
