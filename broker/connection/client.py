@@ -130,13 +130,13 @@ def pool_of(
 
     finder = _finder(url, shard, timeout_s=timeout_s, tls=tls, may_reuse=may_reuse)
     kind: type[Any]
-    place: dict[str, Any] = {"may_reuse": may_reuse, **KEEPALIVE}
+    way: dict[str, Any] = {"may_reuse": may_reuse, **KEEPALIVE}
     if url.path:
-        kind, place = Local, {"path": url.path}
+        kind, way = Local, {"path": url.path}
     elif finder is not None:
-        kind, place["finder"] = EncryptedFound if url.tls else PlainFound, finder
+        kind, way["finder"] = EncryptedFound if url.tls else PlainFound, finder
     else:
-        kind, (place["host"], place["port"]) = Encrypted if url.tls else Plain, url.places[0]
+        kind, (way["host"], way["port"]) = Encrypted if url.tls else Plain, url.places[0]
     return redis.ConnectionPool(
         connection_class=kind,
         username=url.username,
@@ -150,7 +150,7 @@ def pool_of(
         retry_on_timeout=False,
         health_check_interval=0,
         redis_connect_func=greeting(guard, finder),
-        **place,
+        **way,
         **(tls.options() if url.tls else {}),
     )
 

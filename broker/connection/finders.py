@@ -68,8 +68,11 @@ class Finder(ABC):
         if spare is not None and silent:
             return spare
         refusal: RedisError = RedisConnectionError("nobody knows")
-        rounds_s = [] if silent or self._patience_s == self._timeout_s else [self._patience_s]
-        for patience_s in [*rounds_s, self._timeout_s][: 1 if spare else None]:
+        if spare is not None:
+            rounds_s = [self._patience_s]
+        else:  # all that is left is to wait: briefly for each, and then for long, which is enough where all are silent
+            rounds_s = [self._timeout_s] if silent else sorted({self._patience_s, self._timeout_s})
+        for patience_s in rounds_s:
             for place in self.known.places:
                 try:
                     return self._ask(place, patience_s)

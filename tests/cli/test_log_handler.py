@@ -15,7 +15,7 @@ from typing import TextIO
 import pytest
 
 from oarlock.cli.log_handler import LogHandler
-from oarlock.cli.logs import TextFormatter
+from oarlock.cli.logs import TextFormatter, set_up
 
 
 class Reader:
@@ -135,6 +135,19 @@ def test_a_reader_that_has_gone_is_no_error(capsys: pytest.CaptureFixture[str]) 
     with os.fdopen(write, "w") as stream:
         handler_of(stream).emit(record("one"))
     assert capsys.readouterr().err == ""
+
+
+def test_the_log_of_a_process_goes_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would wait for ever."""
+    reader, root = a_pipe(), logging.getLogger()
+    monkeypatch.setattr(sys, "stderr", reader.stream)
+    monkeypatch.setattr(root, "handlers", [])
+    for each in (root, logging.getLogger("oarlock")):
+        monkeypatch.setattr(each, "level", each.level)
+    set_up(0)
+    for _ in range(3_000):
+        logging.getLogger("oarlock.fleet").warning("event=said text=one")
+    assert 0 < len(lines(reader.take())) < 3_000
 
 
 def test_without_a_standard_error_nothing_is_told_and_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:

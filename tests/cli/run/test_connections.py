@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from oarlock.cli.options import process_options
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.up.state_dir import StateDir
 from tests.cli.cli_helpers import call, problems
@@ -45,6 +46,17 @@ def test_a_redis_that_is_absent(command: list[str], closed_port: int) -> None:
     (line,) = problems(result)
     assert f"--redis: no Redis answers at 127.0.0.1:{closed_port} (Connection refused); is it running" in line
     assert "hidden" not in line
+
+
+@pytest.mark.parametrize("command", ["worker", "ingest"])
+def test_a_process_waits_briefly_for_its_resolver(
+    command: str, kubeconfig: Path, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(process_options, "resolve_briefly", lambda: told.append("briefly"))
+    monkeypatch.setattr(process_options, "open_redis", lambda *_, **__: told.append("its first lookup"))
+    call(command, "--redis", f"redis://127.0.0.1:{closed_port}/0", "--kubeconfig", str(kubeconfig))
+    assert told[:2] == ["briefly", "its first lookup"]
 
 
 @pytest.mark.parametrize("command", [["worker"], ["ingest"]], ids=" ".join)

@@ -156,6 +156,15 @@ async def test_after_a_failed_connection_a_name_is_looked_up_anew(monkeypatch):
 
 
 @looped
+async def test_who_has_no_time_left_for_a_connection_doubts_the_address(hole):
+    waiting = Connector(f"http://127.0.0.1:{hole}", "", 60.0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await waiting.connect(asyncio.Protocol, None)
+    assert waiting._known_until_s <= time.monotonic() + connector.DOUBTED_S
+
+
+@looped
 async def test_a_refusal_names_the_server():
     async with Transport(config_of("http://127.0.0.1:1")) as transport:
         answer = await transport.read("/x")
