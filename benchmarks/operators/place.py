@@ -40,7 +40,7 @@ class Place:
         command = [sys.executable, "-m", "oarlock.sandbox.apiserver", "--new-token", "--admin"]
         paths = ["--kubeconfig", str(self.kubeconfig), "--audit-log", str(self.audit_log), "--audit-full"]
         self._server = subprocess.Popen(
-            command_dying_with_this_process([*command, *paths, "--history-events", "100000"]),
+            command_dying_with_this_process([*command, *paths]),
             stdout=subprocess.PIPE,
             stderr=(directory / "api.log").open("wb"),
         )

@@ -24,6 +24,7 @@ from oarlock.sandbox.apiserver.http.faults import fault_from
 from oarlock.sandbox.apiserver.http.watch import Pace
 from oarlock.sandbox.apiserver.kubeconfig import write_kubeconfig
 from oarlock.sandbox.apiserver.server import CannotListen, EmbeddedCluster, Settings
+from oarlock.sandbox.apiserver.store.history import EVENTS_MAX
 from oarlock.sandbox.host import write_file
 from oarlock.sandbox.nodes.kubelet.images import UNPULLABLE, compiled
 from oarlock.sandbox.nodes.settings import NodeSettings
@@ -54,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--admin", action="store_true", help="open /_oarlock/ for faults on demand")
     add("--fault", action="append", default=[], metavar="JSON", help="a fault in force from the start")
     add("--seed", type=int, default=0, help="seed of the faults and of the nodes")
-    add("--history-events", type=int, default=10_000, help="events kept per kind for watches")
+    add("--history-events", type=int, default=EVENTS_MAX, help="the most that a kind's history has")
     add("--bookmark-s", type=float, default=10.0, help="seconds between bookmarks on a quiet watch")
     return parser
 

@@ -23,11 +23,12 @@ from oarlock.sandbox.apiserver.http.negotiation import decode_json
 from oarlock.sandbox.apiserver.http.requests import Requests
 from oarlock.sandbox.apiserver.http.watch import Pace
 from oarlock.sandbox.apiserver.loops.background import Background, StoreFollower
-from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
+from oarlock.sandbox.apiserver.loops.expiry import EventExpiry, HistoryExpiry
 from oarlock.sandbox.apiserver.loops.garbage import GarbageCollector
 from oarlock.sandbox.apiserver.loops.namespaces import NamespaceCollector
 from oarlock.sandbox.apiserver.loops.quota import Quotas
 from oarlock.sandbox.apiserver.loops.service_accounts import ServiceAccounts
+from oarlock.sandbox.apiserver.store.history import EVENTS_MAX
 from oarlock.sandbox.apiserver.store.store import Store
 from oarlock.sandbox.apiserver.verbs.admission import Admission
 from oarlock.sandbox.apiserver.verbs.rest import Rest
@@ -66,7 +67,7 @@ class Settings:
     faults_enabled: bool = False
     faults: tuple[Fault, ...] = ()
     seed: int = 0
-    history_events_max: int = 10_000
+    history_events_max: int = EVENTS_MAX
     pace: Pace = field(default_factory=Pace)
     nodes: NodeSettings | None = None
 
@@ -99,6 +100,7 @@ class EmbeddedCluster:
             ServiceAccounts(self.store),
             NamespaceCollector(self.store),
             EventExpiry(self.store),
+            HistoryExpiry(self.store),
         ]
         self.simulator: Simulator | None = None
         if self.settings.nodes is not None:

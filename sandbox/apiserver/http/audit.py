@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,7 +56,8 @@ class AuditLog:
     def __init__(self, path: Path, *, full_for_all: bool = False, reads: bool = False) -> None:
         self.reads = reads
         self._full_for_all = full_for_all
-        self._file: BinaryIO = path.open("ab", buffering=0)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)  # it may hold whole requests
+        self._file: BinaryIO = os.fdopen(fd, "ab", buffering=0)
         self._pending: list[bytes] = []
         self._flush_due: asyncio.TimerHandle | None = None
 

@@ -150,7 +150,7 @@ class Watch:
                         if chunk := self._encode(events):
                             told_s = self._now()
                             await write(chunk)
-                            await asyncio.sleep(self._pace.breath_s)
+                        await asyncio.sleep(self._pace.breath_s if chunk and position == log.end else 0)
                         continue
                     if request.bookmarks and self._bookmark_due(told_rv, told_s):
                         told_rv, told_s = self._store.rv, self._now()
@@ -187,7 +187,7 @@ class Watch:
 
     def _encode(self, events: list[Event]) -> bytes:
         if self._whole:
-            return b"".join([event.line for event in events])
+            return b"".join([part for event in events for part in event.parts])
         return b"".join([self._seen(event) for event in events])
 
     def _seen(self, event: Event) -> bytes:
@@ -205,7 +205,7 @@ class Watch:
                 return b""
             type_ = "MODIFIED" if matched and matches else "ADDED" if matches else "DELETED"
         if type_ == event.type and self._as_stored:
-            return event.line
+            return b"".join(event.parts)
         if type_ == "DELETED" and event.type != "DELETED" and event.previous is not None:
             return self._line(type_, _at(event.previous, event.rv))
         return self._line(type_, event.new)

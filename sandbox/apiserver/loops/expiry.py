@@ -1,4 +1,6 @@
-"""Events expire an hour after they were last written, as by upstream's event TTL."""
+"""What is forgotten when it is old: Events, an hour after they were last written (upstream: event TTL); what watches
+have been told.
+"""
 
 from __future__ import annotations
 
@@ -41,3 +43,17 @@ class EventExpiry(Background):
         while True:
             await asyncio.sleep(_EVERY_S)
             self.expire()
+
+
+class HistoryExpiry(Background):
+    """Forgets what watches need no more, also of kinds that no longer change."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__("history expiry", self._expire_again)
+        self._store = store
+
+    async def _expire_again(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            for log in self._store.logs.values():
+                log.trim(self._store.clock())

@@ -21,18 +21,23 @@ _LINE_HEADS: Final[Mapping[str, bytes]] = {
 class Event:
     """One committed change. `obj` is the object after it (for DELETED: as it left), `old` the one before."""
 
-    __slots__ = ("kind", "line", "name", "namespace", "new", "previous", "rv", "type")
+    __slots__ = ("at_s", "kind", "name", "namespace", "new", "previous", "rv", "type")
 
     def __init__(
-        self, type_: EventType, kind: Kind, where: tuple[str, str], new: Stored, previous: Stored | None
+        self, type_: EventType, kind: Kind, where: tuple[str, str], new: Stored, previous: Stored | None, at_s: float
     ) -> None:
+        self.at_s = at_s
         self.rv = new.rv
         self.type: EventType = type_
         self.kind = kind
         self.namespace, self.name = where
         self.new = new
         self.previous = previous
-        self.line = _LINE_HEADS[type_] + new.raw + b"}\n"
+
+    @property
+    def parts(self) -> tuple[bytes, bytes, bytes]:
+        """The line that watches send, in three parts: it is not kept, as it is the object's JSON once more."""
+        return _LINE_HEADS[self.type], self.new.raw, b"}\n"
 
     @property
     def obj(self) -> Obj:

@@ -8,19 +8,33 @@ start of the server, so they stay true when old events are dropped.
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from typing import Final
 
 from oarlock.sandbox.apiserver.store.events import Event
 
+FRESH_S: Final = 75.0
+EVENTS_MAX: Final = 102_400
+"""What is younger is kept, but not more than so many (upstream: cacher/watch_cache.go, eventFreshDuration and
+defaultUpperBoundCapacity)."""
+LEAST_EVENTS: Final = 10_000
+"""So many are kept, however old they are."""
+
 
 class Log:
-    """At least the last `events_max` events; at most twice as many, so that dropping is rare and cheap."""
+    """The events of the last FRESH_S seconds, and at least the last LEAST_EVENTS; at most `events_max`.
 
-    def __init__(self, events_max: int) -> None:
+    Dropping is rare and cheap, so there may be LEAST_EVENTS more.
+    """
+
+    def __init__(self, events_max: int = EVENTS_MAX) -> None:
         self.events_max = events_max
+        self._least = min(events_max, LEAST_EVENTS)
+        self._look_at = 2 * self._least  # so many events, and some may be too old
         self.events: list[Event] = []
         self.base = 0  # position of events[0]
         self.floor_rv = 0  # every event after this resourceVersion is still here
+        self.cut_rv = 0  # what was before this is known to nobody
         self.cuts = 0  # how often the watches were ended: one begun before the last time must end
         self._waiters: list[asyncio.Future[None]] = []
 
@@ -31,10 +45,17 @@ class Log:
 
     def append(self, event: Event) -> None:
         self.events.append(event)
-        if len(self.events) >= 2 * self.events_max:
-            self._drop(len(self.events) - self.events_max)
+        if len(self.events) >= self._look_at:
+            self.trim(event.at_s)
         if self._waiters:
             self.wake()
+
+    def trim(self, now_s: float) -> None:
+        """Forget what is too old, or too much."""
+        fresh = len(self.events) - bisect_left(self.events, now_s - FRESH_S, key=lambda event: event.at_s)
+        kept = min(max(fresh, self._least), self.events_max)
+        self._drop(max(0, len(self.events) - kept))
+        self._look_at = len(self.events) + self._least
 
     def position_after(self, rv: int) -> int | None:
         """The position at which a client that has seen all up to `rv` goes on; None if it is no longer kept."""
@@ -42,16 +63,16 @@ class Log:
             return None
         return self.base + bisect_right(self.events, rv, key=lambda event: event.rv)
 
-    def since(self, position: int) -> list[Event] | None:
-        """The events from `position` on; None if some of them are no longer kept."""
+    def since(self, position: int, count_max: int = 1_000) -> list[Event] | None:
+        """The first events from `position` on; None if some of them are no longer kept."""
         if position < self.base:
             return None
-        return self.events[position - self.base :]
+        return self.events[position - self.base : position - self.base + count_max]
 
     def cut(self, rv: int) -> None:
         """Forget everything up to `rv`, the store's present resourceVersion, and end the running watches."""
         self._drop(len(self.events))
-        self.floor_rv = rv
+        self.floor_rv = self.cut_rv = rv
         self.cuts += 1
         self.wake()
 

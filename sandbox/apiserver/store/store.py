@@ -5,7 +5,7 @@ transaction. An object handed in or out is never changed afterwards; a change is
 parts may be shared). Each committed change
 
 1. gets the next resourceVersion,
-2. is encoded once (`Stored.raw`, `Event.line`); reads and all watchers share those bytes,
+2. is encoded once (`Stored.raw`, `Event.parts`); reads and all watchers share those bytes,
 3. is appended to its kind's `Log`, from which watches are served,
 4. is given to every subscriber, synchronously and in resourceVersion order. A subscriber may write to
    the store; the events of its writes are delivered after the one it is looking at.
@@ -25,7 +25,7 @@ import orjson
 from oarlock.sandbox.apiserver.errors import OBJECT_MODIFIED, already_exists, conflict, not_found
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS, Kind
 from oarlock.sandbox.apiserver.store.events import Event, EventType, Listing, Stored
-from oarlock.sandbox.apiserver.store.history import Log
+from oarlock.sandbox.apiserver.store.history import EVENTS_MAX, Log
 from oarlock.sandbox.apiserver.store.owner_index import Key, OwnerIndex
 from oarlock.sandbox.apiserver.text.names import Naming
 from oarlock.sandbox.apiserver.text.times import rfc3339
@@ -45,7 +45,7 @@ class Store:
         kinds: Mapping[str, Kind] = KINDS,
         *,
         clock: Callable[[], float] = time.time,
-        history_events_max: int = 10_000,
+        history_events_max: int = EVENTS_MAX,
         seed: int | None = None,
     ) -> None:
         self._history_events_max = history_events_max
@@ -265,7 +265,7 @@ class Store:
         namespace, name = where
         self._objects[kind.name].setdefault(namespace, {})[name] = stored
         self.owners.change((kind.name, namespace, name), previous.obj if previous else None, obj)
-        self._publish(Event(type_, kind, where, stored, previous))
+        self._publish(Event(type_, kind, where, stored, previous, self.clock()))
         return stored
 
     def _forget(self, kind: Kind, namespace: str, name: str, last: Obj) -> Stored:
@@ -277,7 +277,7 @@ class Store:
         obj = {**last, "metadata": {**last["metadata"], "resourceVersion": str(rv)}}
         stored = Stored(obj, orjson.dumps(obj), rv)
         self.owners.change((kind.name, namespace, name), previous.obj, None)
-        self._publish(Event("DELETED", kind, (namespace, name), stored, previous))
+        self._publish(Event("DELETED", kind, (namespace, name), stored, previous, self.clock()))
         return stored
 
     def _publish(self, event: Event) -> None:

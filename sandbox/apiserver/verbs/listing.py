@@ -1,7 +1,7 @@
 """Lists: which objects, as of which resourceVersion, and page by page.
 
 The first page of a list fixes the resourceVersion; later pages show that same moment, found again by
-undoing the kind's later events. When the history no longer reaches back, the answer is 410 with a token
+undoing the kind's later events, unless it was kept. When neither is possible, the answer is 410 with a token
 that goes on with the present state, as upstream does (apiserver/pkg/storage/continue.go, etcd3/errors.go).
 """
 
@@ -34,6 +34,8 @@ _TOO_OLD_TO_CONTINUE: Final = (
 
 
 SNAPSHOTS_MAX: Final = 8  # lists at a time; another one works its state out anew for every page
+SNAPSHOT_S: Final = 300.0
+"""How long a list may be gone on with, whatever has changed (upstream: --etcd-compaction-interval)."""
 SnapshotKey = tuple[str, str | None, int]
 """Kind name, namespace (None: all), resourceVersion."""
 
@@ -47,23 +49,25 @@ class Page:
 class Snapshots:
     """The states of lists that are being paged through, so that a page costs only what is on it.
 
-    Listings by kind, namespace and resourceVersion, the latest few. They may not be changed.
+    Listings by kind, namespace and resourceVersion, the latest few, with the time of their first page. They may not be
+    changed.
     """
 
     __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._kept: dict[SnapshotKey, Listing] = {}
+        self._kept: dict[SnapshotKey, tuple[float, Listing]] = {}
 
-    def get(self, key: SnapshotKey) -> Listing | None:
-        return self._kept.get(key)
+    def get(self, key: SnapshotKey, now_s: float) -> Listing | None:
+        begun_s, listing = self._kept.get(key, (0.0, None))
+        return listing if now_s - begun_s < SNAPSHOT_S else None
 
-    def keep(self, key: SnapshotKey, listing: Listing) -> None:
+    def keep(self, key: SnapshotKey, listing: Listing, now_s: float) -> None:
         """Remember a state for later pages; the oldest list makes room."""
-        self._kept.pop(key, None)
+        begun_s, _ = self._kept.pop(key, (now_s, None))
         while len(self._kept) >= SNAPSHOTS_MAX:
             del self._kept[next(iter(self._kept))]
-        self._kept[key] = listing
+        self._kept[key] = begun_s, listing
 
     def drop(self, key: SnapshotKey) -> None:
         """Forget a state whose last page was given."""
@@ -131,7 +135,7 @@ def list_page(
     meta: dict[str, Any] = {"resourceVersion": str(rv)}
     key = (kind.name, namespace, rv)
     if end is not None:
-        snapshots.keep(key, listing)
+        snapshots.keep(key, listing, store.clock())
         meta["continue"] = _token(rv, _place(listing[end - 1]))
         if selector is None:
             meta["remainingItemCount"] = len(listing) - end
@@ -141,10 +145,10 @@ def list_page(
 
 
 def _continued(store: Store, snapshots: Snapshots, kind: Kind, namespace: str | None, rv: int) -> Listing | None:
-    """The state of a list's first page; None if the history does not reach back to it."""
-    if rv > store.rv or store.logs[kind.name].position_after(rv) is None:
+    """The state of a list's first page; None if nobody knows it any more."""
+    if not store.logs[kind.name].cut_rv <= rv <= store.rv:
         return None
-    return snapshots.get((kind.name, namespace, rv)) or state_at(store, kind, namespace, rv)
+    return snapshots.get((kind.name, namespace, rv), store.clock()) or state_at(store, kind, namespace, rv)
 
 
 def _place(item: tuple[tuple[str, str], Stored]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
 from oarlock.sandbox.apiserver.store.events import Listing
-from oarlock.sandbox.apiserver.verbs.listing import SNAPSHOTS_MAX, Snapshots, list_page
+from oarlock.sandbox.apiserver.verbs.listing import SNAPSHOT_S, SNAPSHOTS_MAX, Snapshots, list_page
 from tests.sandbox.api_harness import PODS, SETS, TABLE, Api, names, pod, quick, replicaset, running, with_params
 from tests.sandbox.embedded_world import add, store_with
 
@@ -76,13 +76,16 @@ def test_pages_with_a_selector(api: Api) -> None:
     assert "remainingItemCount" not in found[0]["metadata"]
 
 
-def test_a_token_older_than_the_history_is_refused_with_a_way_on() -> None:
-    with running(quick(history_events_max=4)) as api:
+def test_a_token_of_what_nobody_knows_any_more_is_refused_with_a_way_on() -> None:
+    with running(quick(history_events_max=4, faults_enabled=True)) as api:
         for name in "abcdef":
             api.create(PODS, pod(name))
         token = api.get(PODS, limit=2)["metadata"]["continue"]
         for name in "ghijklmnop":
             api.create(PODS, pod(name))
+        page = api.get(PODS, **{"continue": token, "limit": 2})
+        assert names(page) == ["c", "d"], "a list that goes on needs no history"
+        api.call("POST", "/_oarlock/faults", {"action": "cutHistory", "resources": ["pods"]})
         code, status = api.call("GET", PODS, **{"continue": token, "limit": 2})
         assert (code, status["reason"]) == (410, "Expired")
         assert "The provided continue parameter is too old" in status["message"]
@@ -167,6 +170,16 @@ def test_tables_are_paged_too(api: Api) -> None:
     first = table(api, PODS, limit=2)
     rest = table(api, PODS, limit=2, **{"continue": first["metadata"]["continue"]})
     assert [row["cells"][0] for row in first["rows"] + rest["rows"]] == ["a", "b", "c"]
+
+
+def test_a_list_may_be_gone_on_with_for_five_minutes() -> None:
+    store, snapshots = store_with(), Snapshots()
+    key, listing = ("Pod", None, 7), store.sorted("Pod")
+    snapshots.keep(key, listing, 100.0)
+    snapshots.keep(key, listing, 100.0 + SNAPSHOT_S / 2)
+    assert snapshots.get(key, 99.0 + SNAPSHOT_S) is listing
+    assert snapshots.get(key, 100.0 + SNAPSHOT_S) is None, "counted from its first page"
+    assert snapshots.get(("Pod", None, 8), 100.0) is None
 
 
 def test_later_pages_do_not_sort_everything_anew(monkeypatch: pytest.MonkeyPatch) -> None:

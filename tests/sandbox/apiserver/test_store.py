@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from oarlock.sandbox.apiserver.errors import ApiError
+from oarlock.sandbox.apiserver.kinds.kinds import KINDS
 from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
+from oarlock.sandbox.apiserver.store import history
 from oarlock.sandbox.apiserver.store.events import Event
+from oarlock.sandbox.apiserver.store.history import FRESH_S, Log
 from oarlock.sandbox.apiserver.store.store import Store
+from oarlock.sandbox.apiserver.store.stored import Stored
 from oarlock.sandbox.apiserver.text.times import rfc3339
 
 
@@ -123,6 +128,42 @@ def test_history_forgets_the_oldest_events_and_says_so() -> None:
     assert log.position_after(store.rv) == log.end
     assert log.since(log.base - 1) is None
     assert [e.rv for e in log.since(log.end - 2) or ()] == [store.rv - 1, store.rv]
+
+
+@pytest.mark.parametrize(
+    ("aged_s", "now_s", "kept"),
+    [
+        pytest.param([0.0] * 30, 1.0, 30, id="young"),
+        pytest.param([0.0] * 10 + [50.0] * 20, FRESH_S + 0.5, 20, id="the old ones go"),
+        pytest.param([0.0] * 30, 9_999.0, 5, id="some are kept, however old"),
+        pytest.param([0.0] * 90, 1.0, 40, id="never more than the most"),
+        pytest.param([50.0] * 30, 0.0, 30, id="a clock that went back"),
+    ],
+)
+def test_what_a_history_keeps(monkeypatch: pytest.MonkeyPatch, aged_s: list[float], now_s: float, kept: int) -> None:
+    monkeypatch.setattr(history, "LEAST_EVENTS", 5)
+    log = Log(events_max=40)
+    stored = Stored({}, b"{}", 0)
+    for rv, at_s in enumerate(aged_s, 1):
+        log.append(Event("ADDED", KINDS["Pod"], ("d", "a"), replace(stored, rv=rv), None, at_s))
+        assert len(log.events) <= 40 + 5
+    log.trim(now_s)
+    assert [event.rv for event in log.events] == list(range(len(aged_s) - kept + 1, len(aged_s) + 1))
+    assert log.floor_rv == len(aged_s) - kept
+    log.trim(now_s)
+    assert len(log.events) == kept
+
+
+def test_events_come_by_handfuls_to_one_that_is_far_behind() -> None:
+    store = Store()
+    for number in range(7):
+        store.create("Pod", pod(f"p{number}"))
+    log = store.logs["Pod"]
+    seen, position = [], log.base
+    while found := log.since(position, 3) or []:
+        seen.append([event.name for event in found])
+        position += len(found)
+    assert seen == [["p0", "p1", "p2"], ["p3", "p4", "p5"], ["p6"]]
 
 
 def test_events_are_forgotten_after_an_hour() -> None:
