@@ -23,7 +23,8 @@ from oarlock.cluster.resources import Resource
 PAGE_LIMIT = 500
 PAGE_TIMEOUT_S = 60.0  # a page of a large cluster takes longer than T_req; a read may
 PAGE_TRIES = 6
-FRESH_STARTS_MAX = 2  # after so many 410s the list is asked for whole: paging is too slow for this server
+FRESH_STARTS_MAX = 3  # after so many 410s the list is asked for whole: paging is too slow for this server
+GROWTH = 10  # of pages, from one 410 to the next: a whole list of a large cluster takes gigabytes
 
 _backoff = wait_random_exponential(multiplier=0.1, max=10)
 
@@ -79,7 +80,7 @@ async def list_pages(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     **selection: Unpack[Selection],
 ) -> AsyncGenerator[Page, None]:
-    """Pages of at most `limit` objects. A 410 between pages starts afresh (`Page.first`).
+    """Pages of at most `limit` objects. A 410 between pages starts afresh (`Page.first`), with larger ones.
 
     Each page is asked for up to `tries` times, with growing random waits and as Retry-After says.
     Raises ListError.
@@ -107,7 +108,7 @@ async def list_pages(
     while True:
         query = dict(fixed)
         if fresh_starts < FRESH_STARTS_MAX:
-            query["limit"] = str(limit)
+            query["limit"] = str(limit * GROWTH**fresh_starts)
         if token:
             query["continue"] = token
         path = f"{collection}?{urlencode(query)}".rstrip("?")

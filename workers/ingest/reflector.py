@@ -35,8 +35,11 @@ RELIST_REFUSED_MS = 5_000
 REST_MS = 30
 """While another ingestor is ahead, rest this long and then look at the watermark, instead of preparing events that it
 has applied. It is also the delay until this ingestor takes over from a dead one."""
-ASK_AGAIN_MS = 200
-"""Until the next look, while another process has to list or to open the epoch."""
+PATIENCE_MS = 3 * LOOK_MS
+"""Between the end of a watch whose history is gone and a list. Another ingestor may be ahead, and then its watermark
+moves: nothing is dearer to an API server than a list, and a busy one is where a history ends too soon."""
+ASK_AGAIN_MS, BUSY_MS = 200, 1_000
+"""Until the next look, while another process has to open the epoch, or is listing."""
 RETRY_MS = (100, 10_000)
 
 log = logging.getLogger("oarlock.ingest")
@@ -90,7 +93,7 @@ class Reflector:
         self._watch_since_ms, self._heard, self._quiet = 0, False, False
         self._deaf_watches = 0
         self._standby = standby or Standby()
-        self._must_list, self._expired = False, ""
+        self._must_list, self._expired, self._patient_until_ms = False, "", 0
         self._distrusted_ms = -RELIST_REFUSED_MS
         self._complained = ("", "")
         self.state = ReflectorState.AWAY
@@ -216,9 +219,12 @@ class Reflector:
 
     def _seek(self, broker: Broker, now_ms: int, may_list: bool) -> int:
         mark = broker.watermark(self.name)
-        if mark is not None and not self._must_list and newer(mark, self._expired):
-            self._watch_from(broker, mark)
-            return 0
+        if mark is not None and not self._must_list:
+            if newer(mark, self._expired):
+                self._go_on_from(broker, mark, now_ms)
+                return 0
+            if now_ms < self._patient_until_ms:
+                return self._wait(now_ms, LOOK_MS)
         if not may_list:
             return self._wait(now_ms, ASK_AGAIN_MS)
         self._end_verification()  # the list will do
@@ -226,6 +232,16 @@ class Reflector:
         self._relist = Relist(self.projector, broker, pages, self._nonce, mark or "")
         self.state = ReflectorState.LISTING
         return 0
+
+    def _go_on_from(self, broker: Broker, mark: str, now_ms: int) -> None:
+        """Follow a watermark, which another ingestor has moved if our own watch has expired."""
+        if self._expired and not self.resource.owner_queue:
+            self._expired = ""
+            self._standby.begin(now_ms)
+            self.applier.start(mark)
+            self.state = ReflectorState.STANDBY
+        else:
+            self._watch_from(broker, mark)
 
     def _watch_from(self, broker: Broker, rv: str) -> None:
         """Go on from a watermark. This process did not see the events before it, so it reads the known owners anew."""
@@ -276,7 +292,7 @@ class Reflector:
                 self._drop_streams()
                 self.state = ReflectorState.SEEKING
                 if elsewhere:
-                    return self._wait(now_ms, ASK_AGAIN_MS)
+                    return self._wait(now_ms, BUSY_MS)
                 self._complain("list failed", why)
                 return self._back_off(now_ms)
             case None:
@@ -368,6 +384,7 @@ class Reflector:
         if end.ending is Ending.EXPIRED:
             # Another ingestor has usually kept the watermark fresh; a list is needed only if it has not.
             self._expired, self.state = self.position, ReflectorState.SEEKING
+            self._patient_until_ms = now_ms + PATIENCE_MS
             return 0
         self._deaf_watches += end.ending is Ending.DEAF
         self.state, self._quiet = ReflectorState.PROBING, False

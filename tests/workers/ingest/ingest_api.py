@@ -138,7 +138,7 @@ class ScriptedWatch:
     def _expired(self) -> bool:
         api = self._source.api
         ahead = self._at > api.rv and api.refuses_the_future
-        return self._at < api.floor[self._source.resource] or ahead
+        return self._source.refuses or self._at < api.floor[self._source.resource] or ahead
 
     def end(self) -> End | None:
         if self.cut is None and self._expired():
@@ -193,6 +193,8 @@ class ScriptedSource:
         self.api, self.resource, self.page_items = api, resource, page_items
         self.visible = api.rv
         self.answers = True
+        self.refuses = False
+        """Whether each of its watches is answered 410: the server's history is shorter than the fleet is behind."""
         self.bookmarks = False
         self.heard = 0
         self.watched_from: list[str] = []

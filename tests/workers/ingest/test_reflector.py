@@ -17,8 +17,9 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.applier import BATCH_EVENTS
 from oarlock.workers.ingest.lister_watcher import End, Ending
-from oarlock.workers.ingest.reflector import CHECK_EVERY_MS, REST_MS, ReflectorState
+from oarlock.workers.ingest.reflector import CHECK_EVERY_MS, PATIENCE_MS, REST_MS, ReflectorState
 from oarlock.workers.ingest.relist import STAGING_LOCK_MS
+from oarlock.workers.ingest.standby import LOOK_MS
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
 from tests.workers.ingest.ingest_rig import Process, Rig
 
@@ -203,6 +204,7 @@ def test_410_goes_on_from_the_shared_watermark_where_that_is_newer(opened: Rig) 
     opened.settle(first)
     opened.api.floor[PODS] = int(behind) + 1
     opened.settle(second)
+    opened.run_for(PATIENCE_MS + LOOK_MS, second, step_ms=LOOK_MS)
     assert second.sources[PODS].lists == 0
     assert second.sources[PODS].watched_from[-1] == opened.server.mark(1, PODS)
 
@@ -215,6 +217,8 @@ def test_410_without_a_newer_watermark_is_answered_with_a_staged_list(opened: Ri
     opened.api.floor[PODS] = opened.api.rv
     calls = calls_of(process)
     opened.settle()
+    assert process.sources[PODS].lists == 1, "it looks first whether another ingestor is ahead"
+    opened.run_for(PATIENCE_MS + LOOK_MS, process, step_ms=LOOK_MS)
     assert process.sources[PODS].lists == 2, "one at the start, one now"
     assert [name for name, _ in calls if name in ("send_stage", "commit_list")] == [
         *("send_stage", "send_stage", "commit_list")
@@ -222,6 +226,26 @@ def test_410_without_a_newer_watermark_is_answered_with_a_staged_list(opened: Ri
     assert opened.check_cache() == 2
     assert opened.work() == 1, "the owner is told of the pod that went, too"
     assert len(list(opened.server.admin.scan_iter("oarlock:1:*cache:pods:*"))) == 1, "the old one is swept"
+
+
+def test_nobody_lists_while_another_ingestor_is_ahead_of_what_the_server_keeps(opened: Rig) -> None:
+    """The server is busy, so its history is short. A list would keep it busier, and bring nothing."""
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    second.sources[PODS].refuses = True
+    for burst in range(100):
+        opened.api.put(PODS, owned(0, restarts=burst + 1))
+        first.catch_up()
+        opened.settle(first)
+        opened.advance(LOOK_MS)
+        opened.settle(second)
+    assert (first.sources[PODS].lists, second.sources[PODS].lists) == (1, 0)
+    assert len(second.sources[PODS].watched_from) <= 3, "it tried again after some seconds"
+    opened.processes.remove(first)
+    opened.api.put(PODS, owned(0, restarts=999))
+    opened.run_for(2 * PATIENCE_MS, second, step_ms=LOOK_MS)
+    assert second.sources[PODS].lists == 1, "the other one is gone"
+    assert opened.check_cache() == 2
 
 
 def test_of_two_that_need_a_list_one_reads_it_and_both_go_on(opened: Rig) -> None:
