@@ -4,6 +4,7 @@
 |---|---|---|
 | ingestor | list, watch: own kind, children, watched kinds | it fills the cache |
 | ingestor | leases: create; get, update the fleet's own | it numbers epochs |
+| ingestor | events: create, patch | it tells what people did to the fleet |
 | worker | own kind: get; patch of its status | it looks past the cache, and reports |
 | worker | own kind: patch | finalizers and `ctx.patch`; of the steps style only |
 | worker | own kind: update of finalizers | nothing writes it; admission asks for it where children block the deletion |
@@ -30,7 +31,7 @@ _VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
 
 def ingestor_rights(definitions: Iterable[Definition]) -> Rights:
     """Of the process that follows the cluster, without the Lease, which is in one namespace."""
-    rights: Rights = {}
+    rights: Rights = {("", "events"): {"create", "patch"}}
     for each in definitions:
         for kind in (each.kind, *each.children, *(watch.kind for watch in each.watches)):
             _add(rights, kind, "list", "watch")

@@ -129,7 +129,9 @@ def granted(rights: Rights) -> set[Asked]:
 def test_the_ingestor_asks_for_what_it_may_and_for_all_of_it(asked: dict[str, set[Asked]]) -> None:
     leases = {each for each in of_role(asked, "ingest") if each.resource == "leases"}
     may = granted(ingestor_rights(BOTH))
+    told = {Asked("create", "", "events"), Asked("patch", "", "events")}  # of what people do, and nobody did anything
     assert of_role(asked, "ingest") - leases == {each for each in may if each.verb == "list"}
+    assert {each for each in may if each.verb not in ("list", "watch")} == told
     assert {each._replace(verb="list") for each in may if each.verb == "watch"} <= may  # the log has no watches
     assert {each.verb for each in leases} <= {"create", "get", "update"}
 
@@ -154,6 +156,7 @@ def test_the_rules() -> None:
     core = ["configmaps", "secrets", "serviceaccounts", "services"]
     assert rules_of(ingestor_rights(BOTH)) == [
         {"apiGroups": [""], "resources": core, "verbs": ["list", "watch"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
         {"apiGroups": ["rights.example.com"], "resources": ["notes", "pages"], "verbs": ["list", "watch"]},
     ]
     assert rules_of(worker_rights([page])) == [
