@@ -28,7 +28,7 @@ IDLE_S = 75.0  # a watch that heard nothing for longer is dead
 # that a living server says something in that time, at least the end. Bookmarks do not prove life: a server sends none
 # for a resource of which it has seen no event (seen: 1.20.2; upstream: apiserver/pkg/storage/cacher/cacher.go).
 LIFE_S = (40, 60)
-HUSH_BYTES = 1 << 17  # about 60 events of pods
+HUSH_BYTES = 1 << 18  # about 120 events of pods
 OPEN_TRIES = 5  # of which all but the last may be answered 429
 
 log = logging.getLogger("oarlock.cluster.watch")

@@ -13,6 +13,7 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.reader import Reader
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
 from oarlock.controllers.entries import Watched
+from oarlock.workers.ingest.applier import BATCH_EVENTS
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.clock import Clock
@@ -27,7 +28,8 @@ NOT_FOUND = 404
 BREATH_S, BREATH_MAX_S = 0.004, 0.012
 """Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
 do. The first event after a pause is handed over at once. While reads bring MANY events, breaths grow."""
-MANY = 4
+MANY, FULL = 4, BATCH_EVENTS
+"""After a FULL read, which is enough for a call of the broker, there is no breath: more is there already."""
 UNAWAITED_S = 0.028
 """The longest breath while few wait for events, if anybody: those before have queued no key, as their owners are queued
 or in work already; or nobody takes them, as another ingestor is ahead and this one rests."""
@@ -98,6 +100,8 @@ class ApiListerWatcher:
             async for batch in batches:
                 self._heard_ms, self._deaf = self._clock.mono_ms(), False
                 await buffer.put(batch)
+                if len(batch) >= FULL:
+                    continue
                 held = len(buffer)
                 await self._sleep(breath_s)
                 if held and len(buffer) >= held:

@@ -16,7 +16,14 @@ from oarlock.cluster.listing import ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.builtin import PODS
-from oarlock.workers.ingest.api_lister_watcher import BREATH_MAX_S, BREATH_S, MANY, UNAWAITED_S, ApiListerWatcher
+from oarlock.workers.ingest.api_lister_watcher import (
+    BREATH_MAX_S,
+    BREATH_S,
+    FULL,
+    MANY,
+    UNAWAITED_S,
+    ApiListerWatcher,
+)
 from oarlock.workers.ingest.lister_watcher import End, Ending
 from oarlock.workers.ingest.stream_buffer import StreamBuffer
 from oarlock.workers.process.io_loop import IoLoop
@@ -107,6 +114,7 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
             id="fewer again, and nobody waits for them",
         ),
         pytest.param((1, 1), (), 2 * [BREATH_S, UNAWAITED_S - BREATH_S], id="nobody takes them"),
+        pytest.param((FULL, FULL, FULL - 1), (1,), [BREATH_S], id="none while there is enough for a call"),
     ],
 )
 def test_how_long_a_watch_breathes(
