@@ -177,13 +177,14 @@ class Tree:
                 return False
         return True
 
-    def quiet(self) -> bool:
-        """Whether no key of any queue is queued, in work or delayed."""
+    def quiet(self, *, but_delayed: bool = False) -> bool:
+        """Whether no key of any queue is queued, in work or, unless these do not matter, delayed."""
         with self.redis.pipeline(transaction=True) as pipe:
             for queue in all_queues():
                 pipe.hlen(self.keys.state(queue))
                 pipe.hlen(self.keys.locks(queue))
-                pipe.zcard(self.keys.delayed(queue))
+                if not but_delayed:
+                    pipe.zcard(self.keys.delayed(queue))
             return not any(pipe.execute())
 
     def queued(self) -> dict[str, int]:
