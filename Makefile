@@ -37,7 +37,7 @@ test: $(CHART_READY) ## every test, 16 minutes on 2 slow cores; ARGS="-k queue" 
 test-redis: $(READY) ## Sentinels, clusters, failovers and moved slots, also under a fleet's load; ARGS="-k cluster"
 	@OARLOCK_TEST_REDIS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/redis/failover $(ARGS)
 
-test-benchmarks: $(CHART_READY) ## each benchmark to its end, however small: that it runs and says what docs/benchmarks.md lists
+test-benchmarks: $(CHART_READY) ## each benchmark to its end, however small: that it runs and says what docs/benchmarks lists
 	@OARLOCK_TEST_BENCHMARKS=1 $(BIN)/python -m pytest -q -n 2 tests/benchmarks/runs $(ARGS)
 
 test-cluster: $(CHART_READY) ## the acceptance suite on a real kube-apiserver: KUBEBUILDER_ASSETS=DIR, or built once; or OARLOCK_TEST_KUBECONFIG=FILE

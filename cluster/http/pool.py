@@ -1,6 +1,6 @@
 """Connections for requests: each carries one after the other, and no request is ever repeated.
 
-A general HTTP client costs four times the CPU that a write needs (docs/benchmarks.md). So this speaks only as much
+A general HTTP client costs four times the CPU that a write needs (docs/design/tried.md). So this speaks only as much
 HTTP/1.1 (RFC 9112) as a write or a read needs: one request with a known length; one answer with a Content-Length, in
 chunks, or up to the end of the connection. A malformed answer ends the connection, and the request stays unanswered.
 """

@@ -123,9 +123,7 @@ async def test_410_again_asks_for_the_whole_list():
     server = Paged(7_000, expire=3)
     pages = await gather(server, limit=5)
     limits = [query.get("limit") for query in server.queries]
-    assert limits == ["5", "5", "50", "50", "500", "500", None], (
-        "larger pages first: a list may be gigabytes"
-    )
+    assert limits == ["5", "5", "50", "50", "500", "500", None], "larger pages first: a list may be gigabytes"
     assert (pages[-1].first, pages[-1].last, len(pages[-1].items)) == (True, True, 7_000)
 
 

@@ -1,4 +1,4 @@
-"""Each benchmark runs to its end, however small, and ends with the JSON that docs/benchmarks.md describes.
+"""Each benchmark runs to its end, however small, and ends with the JSON that docs/benchmarks describes.
 
 Nothing here looks at how fast anything was.
 """
@@ -38,10 +38,10 @@ def run(name: str, *arguments: str) -> dict[str, Any]:
 
 def documented(name: str) -> set[str]:
     """Keys that the section of a benchmark lists."""
-    text = (ROOT / "docs" / "benchmarks.md").read_text()
-    section = re.split(r"^## ", text, flags=re.MULTILINE)
-    (mine,) = [part for part in section if part.startswith(f"{name}\n")]
-    common = next(part for part in section if part.startswith("Keys of every benchmark"))
+    pages = "".join(page.read_text() for page in sorted((ROOT / "docs" / "benchmarks").glob("*.md")))
+    sections = re.split(r"^#+ ", pages, flags=re.MULTILINE)
+    (mine,) = [part for part in sections if part.startswith(f"{name}\n")]
+    (common,) = [part for part in sections if part.startswith("Keys of every benchmark\n")]
     keys = re.findall(r"^\| `([^`]+)`", mine + common, flags=re.MULTILINE)
     assert len(keys) == len(set(keys)), "documented twice"
     return set(keys)

@@ -2,7 +2,7 @@
 
 A turn of a DaemonSet of thousands makes 250 pods, and those of a batch of usual ReplicaSets not half as many together.
 Were the queues asked in turn whatever their turns cost, the statuses of the ReplicaSets would be late for as long as
-such a DaemonSet grows (docs/benchmarks.md, large).
+such a DaemonSet grows (docs/design/tried.md).
 """
 
 from __future__ import annotations
