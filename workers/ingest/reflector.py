@@ -38,8 +38,8 @@ has applied. It is also the delay until this ingestor takes over from a dead one
 PATIENCE_MS = 3 * LOOK_MS
 """Between the end of a watch whose history is gone and a list. Another ingestor may be ahead, and then its watermark
 moves: nothing is dearer to an API server than a list, and a busy one is where a history ends too soon."""
-ASK_AGAIN_MS, BUSY_MS = 200, 1_000
-"""Until the next look, while another process has to open the epoch, or is listing."""
+ASK_AGAIN_MS = 200
+"""Until the next look, while another process has to open the epoch."""
 RETRY_MS = (100, 10_000)
 
 log = logging.getLogger("oarlock.ingest")
@@ -291,9 +291,8 @@ class Reflector:
             case Unlisted(why, elsewhere):
                 self._drop_streams()
                 self.state = ReflectorState.SEEKING
-                if elsewhere:
-                    return self._wait(now_ms, BUSY_MS)
-                self._complain("list failed", why)
+                if not elsewhere:
+                    self._complain("list failed", why)
                 return self._back_off(now_ms)
             case None:
                 return 0 if busy else CHECK_EVERY_MS
