@@ -19,6 +19,7 @@ from benchmarks.versus_kcm_run import Run, Shape
 from benchmarks.versus_kcm_server import Around, requests_told
 from benchmarks.versus_kcm_sides import OPEN, Upstream
 from oarlock.cluster.resources import DAEMONSETS, DEPLOYMENTS, REPLICASETS
+from tests import ROOT
 from tests.benchmarks.runs.test_runs import documented
 
 LARGE = Shape("one", REPLICASETS, 1, 4)
