@@ -52,8 +52,12 @@ class HistoryExpiry(Background):
         super().__init__("history expiry", self._expire_again)
         self._store = store
 
+    def expire(self) -> None:
+        """Forget it now."""
+        for log in self._store.logs.values():
+            log.trim(self._store.clock())
+
     async def _expire_again(self) -> None:
         while True:
             await asyncio.sleep(_EVERY_S)
-            for log in self._store.logs.values():
-                log.trim(self._store.clock())
+            self.expire()

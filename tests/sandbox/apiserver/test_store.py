@@ -9,7 +9,7 @@ import pytest
 
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.kinds.kinds import KINDS
-from oarlock.sandbox.apiserver.loops.expiry import EventExpiry
+from oarlock.sandbox.apiserver.loops.expiry import EventExpiry, HistoryExpiry
 from oarlock.sandbox.apiserver.store import history
 from oarlock.sandbox.apiserver.store.events import Event
 from oarlock.sandbox.apiserver.store.history import FRESH_S, Log
@@ -152,6 +152,19 @@ def test_what_a_history_keeps(monkeypatch: pytest.MonkeyPatch, aged_s: list[floa
     assert log.floor_rv == len(aged_s) - kept
     log.trim(now_s)
     assert len(log.events) == kept
+
+
+def test_the_history_of_a_kind_that_rests_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "LEAST_EVENTS", 5)
+    now_s = 1_700_000_000.0
+    store = Store(clock=lambda: now_s)
+    for number in range(8):
+        store.create("Pod", pod(f"p{number}"))
+    HistoryExpiry(store).expire()
+    assert len(store.logs["Pod"].events) == 8
+    now_s += FRESH_S + 1
+    HistoryExpiry(store).expire()
+    assert [event.name for event in store.logs["Pod"].events] == ["p3", "p4", "p5", "p6", "p7"]
 
 
 def test_events_come_by_handfuls_to_one_that_is_far_behind() -> None:
