@@ -26,7 +26,7 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("ring", "list", "until empty", "groups with queued keys, in the order of their turns"),
     KeySpec("groups", "hash", "until idle", "key -> its group; absent: the group without a name"),
     KeySpec("delayed", "zset", "until due", "key -> ms when it is to be queued"),
-    KeySpec("locks", "hash", "until finished", "key -> token, holder, since when, ms of lease"),
+    KeySpec("locks", "hash", "until finished", "key -> token, holder, since when, ms of lease, whether begun anew"),
     KeySpec("leases", "zset", "until finished", "key -> ms when its lock ends unless renewed"),
     KeySpec("failures", "hash", "until a good run", "key -> failed runs in a row"),
     KeySpec("errors", "hash", "until a good run", "key -> traceback of the last failed run, at most 8,000 characters"),

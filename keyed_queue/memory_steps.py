@@ -27,6 +27,8 @@ class _Lock:
     holder: str
     since_ms: int
     lease_ms: int
+    anew: bool = False
+    """Its lease was begun anew, and its holder has not renewed since."""
 
 
 class MemorySteps:
@@ -114,6 +116,7 @@ class MemorySteps:
             self._steady(now)
             for claim in claims:
                 if claim.key in self.locks and self.locks[claim.key].token == claim.token:
+                    self.locks[claim.key].anew = False
                     self.leases[claim.key] = now + lease_ms
                 else:
                     lost.append(claim.token)
@@ -229,11 +232,15 @@ class MemorySteps:
         return Finished("delayed", failures)
 
     def _steady(self, now: int) -> None:
-        """If the clock has not gone on as it should since the last call, each lease begins anew."""
+        """If the clock has not gone on as it should since the last call, each lease begins anew, but only once until
+        its holder renews it.
+        """
         last, self.tick = now if self.tick is None else self.tick, now
         if not last <= now <= last + CLOCK_JUMP_MS:
             for key, lock in self.locks.items():
-                self.leases[key] = now + lock.lease_ms
+                anew_at = now + lock.lease_ms
+                self.leases[key] = min(self.leases[key], anew_at) if lock.anew else anew_at
+                lock.anew = True
 
     def _seen(self, holder: str, now: int) -> None:
         self.consumers = {each: at for each, at in self.consumers.items() if at > now - SILENT_MS}

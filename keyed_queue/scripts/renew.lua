@@ -10,7 +10,9 @@ check()
 seen(holder, now)
 steady(now)
 for i = 3, #ARGV, 2 do
-  if token_of(redis.call('HGET', base .. 'locks', ARGV[i])) == ARGV[i + 1] then
+  local lock = redis.call('HGET', base .. 'locks', ARGV[i])
+  if token_of(lock) == ARGV[i + 1] then
+    lives(ARGV[i], lock)
     redis.call('ZADD', base .. 'leases', number(now + lease_ms), ARGV[i])
   else
     reply[#reply + 1] = ARGV[i + 1]

@@ -47,7 +47,8 @@ class MemoryCase:
     def state(self) -> State:
         twin = self.steps
         locks = {
-            key: f"token={lock.token} holder={lock.holder} since_ms={lock.since_ms} lease_ms={lock.lease_ms}"
+            key: f"token={lock.token} holder={lock.holder} since_ms={lock.since_ms}"
+            f"{' anew=1' if lock.anew else ''} lease_ms={lock.lease_ms}"
             for key, lock in twin.locks.items()
         }
         return {

@@ -177,6 +177,40 @@ def test_a_clock_that_jumps_takes_no_key_from_its_holder(case: Case, jump_ms: in
     assert names(claim(case, holder="h2")) == ["a"], "nor does it keep a key longer than a lease"
 
 
+@pytest.mark.parametrize("every_ms", [5_001, 60_000, 3_600_000], ids=["5 s", "a minute", "an hour"])
+def test_a_dead_consumer_keeps_its_key_for_one_lease_more_though_others_come_seldom(case: Case, every_ms: int) -> None:
+    """As ``run(burst=True)`` from cron does: each call is one after a time in which nobody could renew."""
+    add(case, "a")
+    claim(case)
+    waited_ms = 0
+    while not (found := claim(case, holder="h2")):
+        case.jump(every_ms)
+        waited_ms += every_ms
+        assert waited_ms <= 2 * (LEASE_MS + every_ms), "one lease more, once"
+    assert (found[0].key, found[0].failures) == ("a", 1)
+
+
+def test_a_holder_that_renews_is_safe_from_each_jump(case: Case) -> None:
+    add(case, "a")
+    (first,) = claim(case)
+    for jump_ms in (60_000, 60_000, -3_600_000, 3_600_000):
+        case.jump(jump_ms)
+        assert claim(case, holder="h2") == []
+        assert case.steps.renew("h1", LEASE_MS, [first]) == []
+    assert ok(case, first) == Finished("idle", 0)
+
+
+def test_a_clock_that_jumps_on_and_back_keeps_no_key_longer_than_a_lease(case: Case) -> None:
+    add(case, "a")
+    claim(case)
+    for jump_ms in (3_600_000, -3_600_000):
+        case.jump(jump_ms)
+        assert claim(case, holder="h2") == []
+        assert case.steps.look("a").lease_left_ms == LEASE_MS
+    silent(case, LEASE_MS)
+    assert names(claim(case, holder="h2")) == ["a"]
+
+
 def test_tokens_grow_though_the_clock_goes_back(case: Case) -> None:
     add(case, "a", "b")
     (first,) = claim(case)
