@@ -131,14 +131,16 @@ class Consumer:
         return None
 
     def _outcome(self, ctx: Context) -> Outcome:
-        """Run the function. Whatever an ordinary function raises is a failure of the key, not of the consumer."""
+        """Run the function. Whatever it raises is a failure of the key, not of the consumer: no signal raises here, as
+        this is not the main thread.
+        """
         try:
             returned: Any = self._function(ctx.key, ctx)
             if inspect.iscoroutine(returned):
                 self._await(returned)
         except Again as again:
             return Outcome(Verdict.OK, int(again.seconds * 1000))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             log.exception("queue %s: the run of %r failed", self._steps.name, ctx.key)
             frames = error.__traceback__.tb_next if error.__traceback__ else None  # the first is this method
             return Outcome(

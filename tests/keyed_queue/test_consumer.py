@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -89,6 +90,62 @@ def test_what_a_function_raises(queue: KeyedQueue, raised: BaseException, state:
     assert len(runs) == (2 if state == "queued" else 1)
     assert queue.stats().delayed == (1 if state == "delayed" else 0)
     assert queue.look("a").failures == (1 if isinstance(raised, SystemExit) else 0)
+
+
+async def raises(error: BaseException) -> None:
+    raise error
+
+
+async def gathers(error: BaseException) -> None:
+    await asyncio.gather(raises(error), asyncio.sleep(0))
+
+
+async def groups(error: BaseException) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(raises(error))
+        await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize(
+    ("way", "error"),
+    [
+        *((way, error) for way in (raises, gathers, groups) for error in (SystemExit, KeyboardInterrupt)),
+        *((way, asyncio.CancelledError) for way in (raises, gathers)),
+    ],
+)
+def test_what_a_task_raises_ends_no_loop(
+    queue: KeyedQueue, way: Callable[[BaseException], Awaitable[None]], error: type[BaseException]
+) -> None:
+    """asyncio lets SystemExit and KeyboardInterrupt out of ``run_forever``."""
+
+    async def sync(key: str, ctx: Context) -> None:
+        if key == "bad":
+            await way(error())
+
+    queue.add("bad", "good")
+    consumer = threading.Thread(target=lambda: queue.run(sync, burst=True, back_off_s=60), daemon=True)
+    consumer.start()
+    consumer.join(20)
+    assert not consumer.is_alive()
+    assert [queue.look(key).failures for key in ("bad", "good")] == [1, 0]
+    assert error.__name__ in queue.look("bad").error
+    stats = queue.stats()
+    assert (stats.delayed, stats.running, stats.queued) == (1, 0, 0)
+
+
+def cancels(key: str, ctx: Context) -> None:
+    asyncio.run(raises(asyncio.CancelledError()))
+
+
+def interrupts(key: str, ctx: Context) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("function", [cancels, interrupts])
+def test_no_exception_of_a_key_ends_the_consumer(queue: KeyedQueue, function: Callable[[str, Context], None]) -> None:
+    queue.add("a", "b")
+    assert queue.run(function, burst=True, back_off_s=60) == 2
+    assert [queue.look(key).failures for key in ("a", "b")] == [1, 1]
 
 
 class Flaky(MemorySteps):
