@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oarlock.queue.context import Again, Context
 from oarlock.queue.loop_thread import LoopThread
 from oarlock.queue.steps import Steps
-from oarlock.queue.values import ERROR_CHARS_MAX, Claim, Empty, QueueFull, QueueUnreachable, Verdict
+from oarlock.queue.values import Claim, Empty, QueueFull, QueueUnreachable, Verdict
 
 if TYPE_CHECKING:
     from oarlock.queue.worker import Function, Options
@@ -146,7 +146,7 @@ class Consumer:
             return Outcome(
                 Verdict.FAILED,
                 None,
-                "".join(traceback.format_exception(error.with_traceback(frames)))[-ERROR_CHARS_MAX:],
+                "".join(traceback.format_exception(error.with_traceback(frames))),
             )
         return Outcome(Verdict.OK)
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from oarlock.queue.values import Claim, Empty, Finished, KeyFacts, Parked, Policy, Stats, Verdict
+from oarlock.queue.values import Claim, Empty, Finished, KeyFacts, Parked, Policy, Stats, Verdict, kept_error
 
 CLOCK_JUMP_MS = 5_000
 SILENT_MS = 60_000
@@ -95,7 +95,7 @@ class MemorySteps:
             dirty = self.state.get(key) == "running+"
             self._unlock(key)
             if verdict is Verdict.FAILED:
-                return self._fail(key, error, dirty, False, policy)
+                return self._fail(key, kept_error(error), dirty, False, policy)
             self.failures.pop(key, None)
             self.errors.pop(key, None)
             added = self._add_after(key, again_ms) if again_ms is not None else 0

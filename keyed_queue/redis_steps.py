@@ -25,6 +25,7 @@ from oarlock.queue.values import (
     QueueUnreachable,
     Stats,
     Verdict,
+    kept_error,
 )
 
 
@@ -50,9 +51,9 @@ class RedisSteps:
     def finish(
         self, claim: Claim, verdict: Verdict, policy: Policy, *, again_ms: int | None = None, error: str = ""
     ) -> Finished | None:
-        """End a run. None: the lock is no longer ours, and nothing was done."""
+        """End a run. None: the lock is no longer ours, and nothing was done. Of a long ``error`` the end is kept."""
         delay = "" if again_ms is None else again_ms
-        reply = self._run("finish", claim.key, claim.token, verdict.value, delay, *policy, error)
+        reply = self._run("finish", claim.key, claim.token, verdict.value, delay, *policy, kept_error(error))
         return None if reply[0] == b"LOST" else Finished(reply[1].decode(), int(reply[2]))
 
     def renew(self, holder: str, lease_ms: int, claims: Sequence[Claim]) -> list[int]:

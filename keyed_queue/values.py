@@ -11,6 +11,13 @@ from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable
 ERROR_CHARS_MAX = 8_000
 
 
+def kept_error(text: str) -> str:
+    """What is stored of a traceback: its end. A lone surrogate, as of a file name that is no UTF-8, is spelled out: it
+    cannot be sent to Redis.
+    """
+    return text.encode(errors="backslashreplace").decode()[-ERROR_CHARS_MAX:]
+
+
 class QueueUnreachable(BrokerUnreachable):
     """Redis did not answer, or cannot take writes now. Whether the step was carried out is not known; ``add`` may be
     repeated at any time.

@@ -112,6 +112,23 @@ def test_back_off_and_parking(case: Case) -> None:
     assert (again.key, again.failures) == ("a", 0)
 
 
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        ("OSError: caf\udce9.txt", "OSError: caf\\udce9.txt"),
+        ("Fehler: Größe 日本", "Fehler: Größe 日本"),
+        ("first" + "x" * 7_996 + "last", "x" * 7_996 + "last"),
+        ("\udce9" * 8_000 + "last", "dce9" + "\\udce9" * 1_332 + "last"),
+    ],
+    ids=["a lone surrogate", "UTF-8", "long", "long once it is spelled out"],
+)
+def test_any_text_of_a_failure_can_be_kept(case: Case, error: str, kept: str) -> None:
+    add(case, "a")
+    (first,) = claim(case)
+    case.steps.finish(first, Verdict.FAILED, POLICY, error=error)
+    assert case.steps.look("a").error == kept
+
+
 def test_a_failure_while_it_was_added_again_is_retried_at_once(case: Case) -> None:
     add(case, "a")
     (first,) = claim(case)
