@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,8 +136,12 @@ class Consumer:
         """
         try:
             returned: Any = self._function(ctx.key, ctx)
-            if inspect.iscoroutine(returned):
-                self._await(returned)
+            if inspect.isawaitable(returned):
+                returned = self._await(returned)
+            if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+                raise TypeError(
+                    "the function returned a generator, and nothing of that has run: write it without yield"
+                )
         except Again as again:
             return Outcome(Verdict.OK, int(again.seconds * 1000))
         except BaseException as error:
@@ -150,11 +154,13 @@ class Consumer:
             )
         return Outcome(Verdict.OK)
 
-    def _await(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        if self._loop is None:  # a plain function that returned a coroutine
-            asyncio.run(coroutine)
-        else:
-            self._loop.run(coroutine)
+    def _await(self, awaitable: Awaitable[Any]) -> Any:
+        async def awaited() -> Any:  # a loop runs coroutines only
+            return await awaitable
+
+        if self._loop is None:  # a plain function that returned something to await
+            return asyncio.run(awaited())
+        return self._loop.run(awaited())
 
     def _finish(self, claim: Claim, ctx: Context, outcome: Outcome) -> None:
         """Tell Redis, and go on trying: only the renewal thread, or a lease that ended, makes us give the key up."""

@@ -6,7 +6,8 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,52 @@ def test_no_exception_of_a_key_ends_the_consumer(queue: KeyedQueue, function: Ca
     queue.add("a", "b")
     assert queue.run(function, burst=True, back_off_s=60) == 2
     assert [queue.look(key).failures for key in ("a", "b")] == [1, 1]
+
+
+class Call:
+    """Something to await that is no coroutine, as clients return."""
+
+    def __init__(self, ran: list[str], key: str) -> None:
+        self.ran, self.key = ran, key
+
+    def __await__(self) -> Iterator[None]:
+        yield
+        self.ran.append(self.key)
+
+
+def test_whatever_can_be_awaited_is_awaited(queue: KeyedQueue) -> None:
+    ran: list[str] = []
+
+    async def coroutine(key: str, ctx: Context) -> None:
+        await Call(ran, key)
+
+    def plain(key: str, ctx: Context) -> Awaitable[None]:
+        return coroutine(key, ctx)
+
+    queue.add("a")
+    queue.run(lambda key, ctx: Call(ran, key), burst=True)
+    queue.add("b")
+    queue.run(plain, burst=True)
+    assert ran == ["a", "b"]
+
+
+def generator(key: str, ctx: Context) -> Iterator[None]:
+    yield
+
+
+async def asynchronous_generator(key: str, ctx: Context) -> AsyncIterator[None]:
+    yield
+
+
+async def coroutine_of_a_generator(key: str, ctx: Context) -> Iterator[None]:
+    return generator(key, ctx)
+
+
+@pytest.mark.parametrize("function", [generator, asynchronous_generator, coroutine_of_a_generator])
+def test_a_generator_is_a_failure(queue: KeyedQueue, function: Any) -> None:
+    queue.add("a")
+    queue.run(function, burst=True, retries=0)
+    assert "TypeError: the function returned a generator" in queue.parked()[0].error
 
 
 class Flaky(MemorySteps):
