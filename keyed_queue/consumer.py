@@ -55,7 +55,8 @@ class Consumer:
         self._look = threading.Lock()
         self._held_lock = threading.Lock()
         self._held: dict[Claim, Context] = {}
-        self._stop, self._ended = threading.Event(), threading.Event()
+        self._stopping = False  # a plain flag: a signal's handler that sets an Event may wait for the set that it cut
+        self._ended = threading.Event()
         self._crash: BaseException | None = None
         self._runs = 0
         self._loop: LoopThread | None = None
@@ -66,39 +67,63 @@ class Consumer:
         if inspect.iscoroutinefunction(self._function):
             self._loop = LoopThread()
         names = [f"oarlock-{self._steps.name}-{n}" for n in range(self._options.threads)]
-        threads = [threading.Thread(target=self._guarded, args=(self._work, burst), name=n, daemon=True) for n in names]
-        renewal = threading.Thread(target=self._guarded, args=(self._renew_all,), name="oarlock-renew", daemon=True)
+        workers = [threading.Thread(target=self._guarded, args=(self._work, burst), name=n, daemon=True) for n in names]
+        renewal = threading.Thread(target=self._see_through, args=(workers,), name="oarlock-renew", daemon=True)
         with self._signals() if own_signals else nullcontext():
-            for thread in (*threads, renewal):
-                thread.start()
-            while any(thread.is_alive() for thread in threads):
-                for thread in threads:
-                    thread.join(WAIT_S)
-                    if thread.is_alive():
-                        break
-                if (until_s is not None and time.monotonic() >= until_s) or (should_stop and should_stop()):
-                    self._stop.set()
+            try:
+                for thread in (*workers, renewal):
+                    thread.start()
+                self._wait_for(workers, until_s, should_stop)
+            finally:  # a signal's handler may have raised: the runs under way go on, but no thread takes a key any more
+                self._stopping = True
         self._ended.set()
         renewal.join()
-        if self._loop is not None:
-            self._loop.close()
         if self._crash is not None:
             raise self._crash
         return self._runs
+
+    def _wait_for(
+        self, workers: list[threading.Thread], until_s: float | None, should_stop: Callable[[], bool] | None
+    ) -> None:
+        while any(thread.is_alive() for thread in workers):
+            for thread in workers:
+                thread.join(WAIT_S)
+                if thread.is_alive():
+                    break
+            if until_s is not None and time.monotonic() >= until_s:
+                self._stopping = True
+            if should_stop is not None and not self._stopping:
+                try:
+                    if should_stop():
+                        self._stopping = True
+                except Exception as error:
+                    self._crashed(error)
+
+    def _see_through(self, workers: list[threading.Thread]) -> None:
+        """Renew the leases until the last worker has ended, also if ``run`` has raised before. Then end the loop."""
+        self._guarded(self._renew_all, workers)
+        for thread in workers:
+            thread.join()
+        if self._loop is not None:
+            self._loop.close()
 
     def _guarded(self, target: Callable[..., None], *args: Any) -> None:
         """A thread's body. An error that nobody expected ends the consumer, and ``run`` raises it."""
         try:
             target(*args)
         except BaseException as error:
-            self._crash = self._crash or error
-            self._stop.set()
+            self._crashed(error)
+
+    def _crashed(self, error: BaseException) -> None:
+        log.error("queue %s: the consumer ends: %r", self._steps.name, error)  # ``run`` may have raised already
+        self._crash = self._crash or error
+        self._stopping = True
 
     def _work(self, burst: bool) -> None:
-        while not self._stop.is_set():
+        while not self._stopping:
             found = self._next(burst)
             if found is None:
-                if burst and not self._stop.is_set():
+                if burst and not self._stopping:
                     return
                 continue
             claim, ctx = found
@@ -112,7 +137,7 @@ class Consumer:
     def _next(self, burst: bool) -> tuple[Claim, Context] | None:
         """A key of ours. None: stopping, or, in a burst, nothing is queued."""
         with self._look:
-            while not self._stop.is_set():
+            while not self._stopping:
                 begun_s = time.monotonic()
                 try:
                     found = self._steps.claim(self.holder, self._lease_ms, self._policy)
@@ -127,7 +152,7 @@ class Consumer:
                     self._steps.wait(min(next_s, WAIT_S))
                 except (QueueUnreachable, QueueFull) as error:
                     log.warning("cannot take keys: %s", error)
-                    self._stop.wait(TRY_AGAIN_S)
+                    self._ended.wait(TRY_AGAIN_S)
         return None
 
     def _outcome(self, ctx: Context) -> Outcome:
@@ -183,9 +208,9 @@ class Consumer:
                     return
                 self._ended.wait(TRY_AGAIN_S)
 
-    def _renew_all(self) -> None:
+    def _renew_all(self, workers: list[threading.Thread]) -> None:
         every_s = min(WAIT_S, self._options.lease_s / 4)
-        while not self._ended.wait(every_s):
+        while any(thread.is_alive() for thread in workers) and not self._ended.wait(every_s):
             with self._held_lock:
                 held = dict(self._held)
             if not held:
@@ -204,12 +229,16 @@ class Consumer:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """The first SIGTERM or SIGINT ends the consumer once its runs have ended, the second at once."""
+        """The first SIGTERM or SIGINT ends the consumer once its runs have ended, the second at once. Signals count,
+        not what else stops it: one that comes after ``for_s`` is the first.
+        """
+        signalled = False
 
         def stop(number: int, frame: FrameType | None) -> None:
-            if self._stop.is_set():
+            nonlocal signalled
+            if signalled:
                 raise SystemExit(128 + number)
-            self._stop.set()
+            signalled = self._stopping = True
 
         before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
         try:

@@ -6,14 +6,18 @@ ours, which brings its own connection: so no URL and no password lies in the job
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from importlib import import_module
 
+from redis.exceptions import RedisError
 from rq import Queue, Repeat, Retry, get_current_job
 from rq.exceptions import NoSuchJobError
 from rq.job import Job, JobStatus
 
 from oarlock.queue.worker import Worker
+
+log = logging.getLogger("oarlock.queue")
 
 REPEATS = 1_000_000_000
 """RQ counts down; at one a minute that is for ever."""
@@ -68,8 +72,18 @@ def find(path: str) -> Worker:
 
 
 def asked_to_stop(job: Job | None) -> Callable[[], bool]:
-    """Whether the RQ worker around ``job`` has been asked to stop: RQ writes that into the worker's hash."""
+    """Whether the RQ worker around ``job`` has been asked to stop: RQ writes that into the worker's hash. While Redis
+    does not answer, the job goes on: it ends after its ``for_s`` at the latest.
+    """
     if job is None or not job.worker_name:
         return lambda: False
     key, connection = f"rq:worker:{job.worker_name}", job.connection
-    return lambda: connection.hget(key, "shutdown_requested_date") is not None
+
+    def asked() -> bool:
+        try:
+            return connection.hget(key, "shutdown_requested_date") is not None
+        except RedisError as error:
+            log.warning("cannot ask RQ whether to stop: %s", error)
+            return False
+
+    return asked

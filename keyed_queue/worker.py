@@ -79,8 +79,9 @@ class Worker:
     ) -> int:
         """Take keys and run them until SIGTERM or SIGINT; a second signal does not wait for the runs under way. Returns
         how many runs ended. ``burst``: until nothing is queued. ``for_s``: take no key after so long. ``should_stop``
-        is asked about once a second. ``own_signals=False`` leaves signals to the caller; so does a thread
-        that is not the main one.
+        is asked about once a second; what it raises ends the consumer, after the runs under way.
+        ``own_signals=False`` leaves signals to the caller; so does a thread that is not the main one. What a handler
+        of the caller's raises leaves ``run`` at once: runs under way go on in their threads, and no key is taken.
         """
         consumer = Consumer(self.queue.steps, self.function, self.options, self.queue.add)
         own_signals = own_signals and threading.current_thread() is threading.main_thread()

@@ -304,6 +304,46 @@ def test_damaged_data_end_the_consumer(queue: KeyedQueue, monkeypatch: pytest.Mo
         queue.run(lambda key, ctx: None)
 
 
+def threads_of_ours() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("oarlock-")]
+
+
+def test_what_should_stop_raises_leaves_no_thread(queue: KeyedQueue) -> None:
+    def broken() -> bool:
+        raise LookupError("not ours")
+
+    with pytest.raises(LookupError, match="not ours"):
+        queue.worker()(lambda key, ctx: None).run(should_stop=broken)
+    assert threads_of_ours() == []
+
+
+def test_what_a_signals_handler_raises_leaves_the_runs_to_their_ends(queue: KeyedQueue) -> None:
+    """The handler is the caller's. The run under way has its lease renewed to the end; then all threads end."""
+    begun, go_on = threading.Event(), threading.Event()
+    mine: list[bool] = []
+
+    async def sync(key: str, ctx: Context) -> None:
+        begun.set()
+        await asyncio.to_thread(go_on.wait, 20)
+        mine.append(ctx.still_mine())
+
+    def interrupted() -> bool:
+        assert begun.wait(20)
+        raise KeyboardInterrupt
+
+    queue.add("a", "b")
+    with pytest.raises(KeyboardInterrupt):
+        queue.worker(lease_s=1)(sync).run(should_stop=interrupted, own_signals=False)
+    assert not go_on.wait(1.5), "longer than a lease"
+    assert queue.look("a").state == "running"
+    go_on.set()
+    for thread in threads_of_ours():
+        thread.join(20)
+    assert threads_of_ours() == []
+    assert mine == [True]
+    assert [queue.look(key).state for key in ("a", "b")] == ["idle", "queued"]
+
+
 def test_a_worker_is_a_function(queue: KeyedQueue) -> None:
     @queue.worker(threads=2)
     def sync(key: str, ctx: Context) -> None:

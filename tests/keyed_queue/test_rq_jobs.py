@@ -66,6 +66,12 @@ def test_plain_rq_workers_run_the_keys(url: str, queue: KeyedQueue, worker_class
     assert [job.get_status() for job in rq_queue.jobs] == [JobStatus.QUEUED] * 2, "each stands in line again"
 
 
+def test_a_job_is_not_ended_by_a_redis_that_does_not_answer() -> None:
+    job = Job(id="a", connection=redis.Redis(port=1))
+    job.worker_name = "w"
+    assert not rq_jobs.asked_to_stop(job)()
+
+
 def run_once(url: str, rq_queue: Queue) -> None:
     SimpleWorker([rq_queue], connection=redis.Redis.from_url(url)).work(burst=True, max_jobs=1, logging_level="ERROR")
 

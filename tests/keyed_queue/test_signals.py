@@ -23,15 +23,21 @@ def sync(key, ctx):
     until_s = time.monotonic() + 60
     while time.monotonic() < until_s and not queue.look("go-on").due_in_ms:
         time.sleep(0.02)
-print(queue.run(sync, lease_s=2))
+print(queue.run(sync, lease_s=2, for_s=float(sys.argv[2])))
 """
 
 
 @pytest.fixture
-def process(url: str) -> Iterator[subprocess.Popen[str]]:
+def for_s() -> float:
+    """How long the consumer takes keys."""
+    return 60.0
+
+
+@pytest.fixture
+def process(url: str, for_s: float) -> Iterator[subprocess.Popen[str]]:
     """A consumer with the key "a" in work, and "b" queued."""
     KeyedQueue("invoices", url).add("a", "b")
-    command = command_dying_with_this_process([sys.executable, "-c", PROGRAM, url])
+    command = command_dying_with_this_process([sys.executable, "-c", PROGRAM, url, str(for_s)])
     with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE) as started:
         await_that(lambda: KeyedQueue("invoices", url).stats().running == 1, "a is in work")
         yield started
@@ -48,6 +54,19 @@ def test_the_first_signal_waits_for_the_runs(process: subprocess.Popen[str], url
     out, _ = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "1\n")
     assert [queue.look(key).state for key in ("a", "b")] == ["idle", "queued"]
+
+
+@pytest.mark.parametrize("for_s", [0.01])
+def test_the_first_signal_waits_though_the_consumer_stops_already(process: subprocess.Popen[str], url: str) -> None:
+    queue = KeyedQueue("invoices", url)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.5)  # the consumer looks at its clock once a second
+    process.send_signal(signal.SIGTERM)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1.0)
+    queue.add_after("go-on", 60)
+    out, _ = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "1\n")
 
 
 def test_the_second_signal_does_not_wait(process: subprocess.Popen[str], url: str) -> None:
