@@ -53,8 +53,12 @@ def enqueue(worker: Worker, rq_queue: Queue, workers: int, for_s: float) -> int:
 
 
 def job_id(queue: str, number: int) -> str:
-    """RQ allows letters, digits, _ and - only."""
-    return f"oarlock-queue-{queue.replace('.', '_')}-{number}"
+    """RQ allows letters, digits, _ and - only. A name with dots is escaped, under a prefix that no other name has: two
+    queues never share a job.
+    """
+    if "." not in queue:
+        return f"oarlock-queue-{queue}-{number}"
+    return f"oarlock-queue_{queue.replace('_', '__').replace('.', '_-')}-{number}"
 
 
 def consume(path: str, for_s: float) -> int:

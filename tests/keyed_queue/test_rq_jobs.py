@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import redis
 from rq import Queue, SimpleWorker
-from rq.job import Job, JobStatus
+from rq.job import Job, JobStatus, validate_job_id
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 
 from oarlock.queue import KeyedQueue, rq_jobs
@@ -64,6 +65,15 @@ def test_plain_rq_workers_run_the_keys(url: str, queue: KeyedQueue, worker_class
             each.kill()
             each.wait()
     assert [job.get_status() for job in rq_queue.jobs] == [JobStatus.QUEUED] * 2, "each stands in line again"
+
+
+def test_no_two_queues_share_a_job() -> None:
+    names = ["".join(letters) for length in range(1, 6) for letters in product("a0_.-", repeat=length)]
+    identifiers = {rq_jobs.job_id(name, number) for name in names for number in (0, 1)}
+    assert len(identifiers) == 2 * len(names)
+    for each in identifiers:
+        validate_job_id(each)
+    assert rq_jobs.job_id("eu_invoices", 0) == "oarlock-queue-eu_invoices-0", "those of plain names stay"
 
 
 def test_a_job_is_not_ended_by_a_redis_that_does_not_answer() -> None:
