@@ -116,7 +116,7 @@ def wanted_child(
     digest = f"{controller}:{hashed}"
     meta["annotations"] = {**annotations, APPLIED: digest}
     meta["ownerReferences"] = [*others, owner_reference]
-    body = msgspec.json.encode({**obj, "metadata": meta})
+    body = _SORTED.encode({**obj, "metadata": meta})  # else a set would be another list in each process
     return WantedChild(resource, obj["kind"], obj["apiVersion"], namespace, meta["name"], body, digest)
 
 

@@ -4,6 +4,7 @@ where one does not fit.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -123,8 +124,43 @@ def resource(
 
 def to_json(obj: Any) -> Any:
     """A typed object or part as dicts, lists and scalars, with the API's names. An Object gets apiVersion and kind."""
-    plain = msgspec.to_builtins(obj, enc_hook=pydantic_models.encoded)
+    try:
+        plain = _builtins(obj)
+    except (
+        TypeError
+    ):  # or it holds a set whose members have no order, as those of an Enum; what is no JSON raises again
+        plain = _builtins(_with_sets_as_lists(obj))
     if isinstance(obj, Object):
         kind = type(obj).kind
         return {"apiVersion": kind.api_version, "kind": kind.kind, **plain}
     return plain
+
+
+def _builtins(value: Any) -> Any:
+    """Sets are sorted: their own order is another one in each process, so the same wish would differ."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_encoded, order="deterministic")
+
+
+def _encoded(value: Any) -> Any:
+    for scalar in (str, int, float):  # of a class of the user's, as YAML libraries have them
+        if isinstance(value, scalar):
+            return scalar(value)
+    return pydantic_models.encoded(value)
+
+
+def _with_sets_as_lists(value: Any) -> Any:
+    """A copy in which each set is a list that is sorted by the JSON of its members."""
+    match value:
+        case set() | frozenset():
+            return sorted(map(_with_sets_as_lists, value), key=lambda each: msgspec.json.encode(_builtins(each)))
+        case dict():
+            return {name: _with_sets_as_lists(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_with_sets_as_lists(each) for each in value]
+        case msgspec.Struct():
+            done = copy.copy(value)
+            for field in value.__struct_fields__:
+                if each := getattr(value, field):
+                    msgspec.structs.force_setattr(done, field, _with_sets_as_lists(each))
+            return done
+    return value

@@ -73,4 +73,28 @@ def encoded(value: Any) -> Any:
     """For msgspec's ``enc_hook``: a model as dicts, lists and scalars. Raises NotImplementedError."""
     if not is_model(type(value)):
         raise NotImplementedError(f"a value of type {type(value).__name__}")
-    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return _sets_sorted(value.model_dump(mode="json", by_alias=True, exclude_none=True), value)
+
+
+def _sets_sorted(plain: Any, said: Any) -> Any:
+    """pydantic dumps a set in its own order, which is another one in each process. ``said``: what was dumped."""
+    if is_model(type(said)):
+        return _fields_sorted(plain, said)
+    if isinstance(plain, list) and isinstance(said, set | frozenset):
+        return sorted(plain, key=repr)
+    if isinstance(plain, list) and isinstance(said, list | tuple) and len(plain) == len(said):
+        return [_sets_sorted(*each) for each in zip(plain, said, strict=True)]
+    if isinstance(plain, dict) and isinstance(said, dict) and len(plain) == len(said):
+        return {name: _sets_sorted(plain[name], each) for name, each in zip(plain, said.values(), strict=True)}
+    return plain
+
+
+def _fields_sorted(plain: Any, model: Any) -> Any:
+    cls = type(model)
+    if not isinstance(plain, dict):
+        return _sets_sorted(plain, getattr(model, "root", None))
+    fields = {**cls.model_fields, **cls.model_computed_fields}
+    names = {getattr(each, "serialization_alias", None) or each.alias or name: name for name, each in fields.items()}
+    return {
+        name: _sets_sorted(each, getattr(model, names[name])) if name in names else each for name, each in plain.items()
+    }
