@@ -64,6 +64,11 @@ class Controller(msgspec.Struct, frozen=True, kw_only=True):
     history: bool = False
 
     @property
+    def flag_name(self) -> str:
+        """What --controllers calls it, with or without "-controller"."""
+        return self.name.removesuffix("-controller")
+
+    @property
     def queue(self) -> str:
         """The name of its stream."""
         return self.owners.owner_queue

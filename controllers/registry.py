@@ -39,10 +39,12 @@ def register(entry: Entry) -> None:
         case CustomController(queue=queue):
             if queue in all_queues():
                 raise ValueError(f"the controller {queue} is registered already")
+            _check_flag_name(entry)
             CONTROLLERS[queue] = entry
         case Controller(queue=queue, flavour=flavour):
             if queue in all_queues() or flavour.kind in QUEUE_OF_KIND:
                 raise ValueError(f"the controller of {flavour.kind}, queue {queue}, is registered already")
+            _check_flag_name(entry)
             register(entry.owners)
             CONTROLLERS[queue] = entry
             QUEUE_OF_KIND[flavour.kind] = queue
@@ -52,6 +54,18 @@ def register(entry: Entry) -> None:
             if queue in all_queues():
                 raise ValueError(f"the queue {queue} is registered already")
             FAN_OUTS[queue] = entry
+
+
+def _check_flag_name(controller: Controller) -> None:
+    """Else only the later one of two would be served."""
+    for other in CONTROLLERS.values():
+        if other.name == controller.name:
+            raise ValueError(f"the controller {other.name} is registered already")
+        if other.flag_name == controller.flag_name:
+            raise ValueError(
+                f"the controllers {other.name} and {controller.name} are one to --controllers, which takes a name with"
+                " and without -controller"
+            )
 
 
 def unregister(entry: Entry) -> None:

@@ -32,6 +32,12 @@ def load(what: str | Path) -> list[Definition]:
             continue
         if found.setdefault(each.name, each) is not each:
             raise BadDefinition(f"{text}: two controllers are called {each.name!r}; give one of them name=")
+    for name in found:
+        if f"{name}-controller" in found:
+            raise BadDefinition(
+                f"{text}: the controllers {name!r} and '{name}-controller' are one to --controllers, which takes a name"
+                " with and without -controller; give one of them another name="
+            )
     if not found:
         raise BadDefinition(f"{text}: no controllers in it; put @oarlock.desired or @oarlock.steps above a function")
     return list(found.values())

@@ -103,6 +103,11 @@ WRONG = {
         "",
         "site_of_test.py: two controllers are called 'website'; give one of them name=",
     ),
+    "one name to --controllers": (
+        SITE + "\nsecond = oarlock.desired('v1 Pod', name='website-controller')(lambda pod, children: None)\n",
+        "",
+        "site_of_test.py: the controllers 'website' and 'website-controller' are one to --controllers, which takes a",
+    ),
     "a bad definition": (
         "import oarlock\n\n@oarlock.desired('Website')\ndef website(site, children): ...\n",
         "",

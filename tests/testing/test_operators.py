@@ -33,6 +33,18 @@ def taken(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
 
 
 @oarlock.desired("v1 Secret")
+def deployment_controller(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    """Called as a built-in controller, which has another queue."""
+    return oarlock.Result()
+
+
+@oarlock.desired("v1 Secret")
+def replicationcontroller(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    """Called as a built-in controller without its suffix."""
+    return oarlock.Result()
+
+
+@oarlock.desired("v1 Secret")
 def apart(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
     """Of another kind."""
     return oarlock.Result()
@@ -78,6 +90,16 @@ CLASHES = {
     "the name of a built-in controller": (
         [taken],
         "operator=[replicaset]: the controller replicaset is registered already; give it another name=",
+    ),
+    "the name of a built-in controller in full": (
+        [deployment_controller],
+        "operator=[deployment-controller]: the controller deployment-controller is registered already; give it another"
+        " name=",
+    ),
+    "the name of a built-in controller to --controllers": (
+        [replicationcontroller],
+        "operator=[replicationcontroller]: the controllers replicationcontroller-controller and replicationcontroller"
+        " are one to --controllers, which takes a name with and without -controller; give it another name=",
     ),
 }
 

@@ -24,7 +24,7 @@ def cluster_resource(watched: Watched[Any]) -> Resource:
 
 def controller_names() -> dict[str, str]:
     """Name without its suffix -> queue; such as "replicationcontroller" -> "replicationmanager"."""
-    return {controller.name.removesuffix(_SUFFIX): queue for queue, controller in CONTROLLERS.items()}
+    return {controller.flag_name: queue for queue, controller in CONTROLLERS.items()}
 
 
 def enabled_queues(text: str) -> tuple[str, ...]:
