@@ -64,6 +64,7 @@ SCRIPTS: dict[str, Callable[[oarlock.Context], Any]] = {
     "delete": lambda ctx: [ctx.create(made("web")) and None, ctx.delete("ConfigMap", "web"), ctx.list("ConfigMap")],
     "delete nothing": lambda ctx: ctx.delete("ConfigMap", "web"),
     "a secret": lambda ctx: [data_of(ctx.get("Secret", "tls")), names_of(ctx.list("Secret"))],
+    "create what its watch has found": lambda ctx: [data_of(ctx.get("Secret", "tls")), data_of(ctx.create(SECRET))],
     "a label of its own": lambda ctx: ctx.patch(Job, "job", {"metadata": {"labels": {"a": "b"}}})["metadata"]["labels"],
     "two statuses": lambda ctx: (ctx.status({"a": 1}), ctx.status({"b": 2}))[1],
     "still mine": lambda ctx: ctx.still_mine(),
@@ -74,7 +75,10 @@ def named(job: Job) -> list[str]:
     return [job.spec.secret]
 
 
-@oarlock.steps(Job, children=["v1 ConfigMap"], watches=[oarlock.watch("v1 Secret", names=named)], name="fakejob")
+SECRETS = oarlock.watch("v1 Secret", names=named, writes=["create"])
+
+
+@oarlock.steps(Job, children=["v1 ConfigMap"], watches=[SECRETS], name="fakejob")
 def job(obj: Job, ctx: oarlock.Context) -> None:
     """Play the script that the object names, and write what came of it into the status."""
     if obj.status:
@@ -139,6 +143,15 @@ def test_what_was_done() -> None:
     assert ctx.did.events == [("Normal", "Made", "web"), ("Warning", "Late", "by a day")]
     assert ctx.did.again_s == 30
     assert (ctx.key, ctx.namespace) == ("shop/job", "shop")
+
+
+@pytest.mark.parametrize("owner", [[], [{"apiVersion": "v1", "kind": "Job", "name": "x", "uid": "u-1"}]])
+def test_what_is_there_and_anothers_is_not_created(owner: list[Obj]) -> None:
+    there = {**SECRET, "metadata": {"name": "tls", "ownerReferences": [{**each, "controller": True} for each in owner]}}
+    ctx = FakeContext(job, of(""), others=[there])
+    with pytest.raises(oarlock.ApiError, match="exists and is not controlled by shop/job") as refused:
+        ctx.create(SECRET)
+    assert (refused.value.code, ctx.did.writes) == (409, [])
 
 
 def test_nothing_was_done() -> None:

@@ -141,7 +141,7 @@ class Answers:
         seen = yield from self._get(place)
         if seen is not None and seen.body is None:
             seen = None
-        if put.is_child and seen is not None and not self._is_ours(seen):
+        if (put.is_child or put.verb == "create") and seen is not None and not self._is_ours(seen):
             return ApiError(409, f"{_called(place)} exists and is not controlled by {self._own.key}")
         if put.verb == "apply":
             made = yield from self._change(place, seen, "apply", put.body)
@@ -158,7 +158,7 @@ class Answers:
             return self._done(place, answer).body
         if result is Outcome.EXISTS:
             seen = yield from self._read(place)
-            if isinstance(seen, Seen) and put.is_child and self._is_ours(seen):
+            if isinstance(seen, Seen) and self._is_ours(seen):
                 return seen.body  # an earlier run made it, and the cache has yet to show it
             if isinstance(seen, ApiError):
                 return seen
