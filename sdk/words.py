@@ -6,6 +6,7 @@ import copy
 import logging
 import time
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 import orjson
@@ -21,6 +22,7 @@ from oarlock.sdk.objects import AnyKind, Object, to_json
 
 Json = dict[str, Any]
 T = TypeVar("T")
+_DIGEST_BYTES = 12
 
 
 class Words:
@@ -29,7 +31,7 @@ class Words:
     def __init__(self, definition: Definition, own: Json, requests: Requests) -> None:
         meta = own["metadata"]
         self._definition, self._requests = definition, requests
-        self._meta, self._status = meta, copy.deepcopy(own.get("status"))
+        self._own, self._meta, self._status = own, meta, copy.deepcopy(own.get("status"))
         self.namespace: str = meta.get("namespace", "")
         """That of the object; empty for one without a namespace."""
         self.key: str = f"{self.namespace}/{meta['name']}" if self.namespace else meta["name"]
@@ -42,9 +44,15 @@ class Words:
     def idempotency_key(self) -> str:
         """For effects outside: the same for each run over this version of the object's spec, and for no other object.
 
-        A function runs at least once for a version, so give the key to what it calls, or ask there first.
+        A function runs at least once for a version, so give the key to what it calls, or ask there first. It is
+        `<uid>-<generation>`. Of a kind whose objects have no generation, as ConfigMaps, a digest of all but metadata
+        and status takes its place, with `-deleting` behind it once the object is being deleted. So there a content that
+        comes back has its former key.
         """
-        return f"{self._meta.get('uid', '')}-{self._meta.get('generation', 0)}"
+        version = self._meta.get("generation")
+        if not version:
+            version = f"{_digest_of(self._own)}{'-deleting' if self._meta.get('deletionTimestamp') else ''}"
+        return f"{self._meta.get('uid', '')}-{version}"
 
     # -- kinds and names -----------------------------------------------------------------------------------------------
 
@@ -143,6 +151,12 @@ class Words:
         if not 0 <= seconds < 1e9:
             raise ValueError(f"again(seconds={seconds!r}): give seconds from 0 on")
         return LookAgain(round(seconds * 1000))
+
+
+def _digest_of(obj: Json) -> str:
+    """Of what a generation would count the changes of."""
+    content = {part: value for part, value in obj.items() if part not in ("metadata", "status")}
+    return blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 UNCHANGED: Any = object()

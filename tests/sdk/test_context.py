@@ -302,3 +302,26 @@ def test_a_patch_is_a_dict() -> None:
     with pytest.raises(TypeError, match="a JSON merge patch is a dict, not list"):
         Context(define(), own(), line).patch("Website", "blog", [{"op": "remove"}])  # type: ignore[arg-type]
     assert line.asked == []
+
+
+def key_of(data: Any, **meta: Any) -> str:
+    given = {"name": "a", "namespace": "shop", "uid": "u-2", **meta}
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": given, "data": data}
+    return Context(define(), obj, Line()).idempotency_key
+
+
+KEYS = [
+    pytest.param(key_of({"a": "1"}, labels={"b": "c"}, annotations={"d": "e"}), True, id="other metadata"),
+    pytest.param(key_of({"a": "2"}), False, id="another content"),
+    pytest.param(key_of({"a": "1"}, uid="u-3"), False, id="another object"),
+    pytest.param(key_of({"a": "1"}, deletionTimestamp="2026-01-01T00:00:00Z"), False, id="to be undone"),
+]
+
+
+@pytest.mark.parametrize(("key", "same"), KEYS)
+def test_a_key_of_a_kind_without_a_generation_tells_contents_apart(key: str, same: bool) -> None:
+    assert (key == key_of({"a": "1"})) is same
+
+
+def test_a_key_with_a_generation_is_that() -> None:
+    assert key_of({"a": "1"}, generation=7, deletionTimestamp="2026-01-01T00:00:00Z") == "u-2-7"
