@@ -29,7 +29,8 @@ class Resource:
         An empty name must never get through: DELETE would then address the whole collection.
         """
         if not name or (self.namespaced and not namespace):
-            raise ValueError(f"{self.kind} needs a name and its namespace: {namespace!r}/{name!r}")
+            hint = "; if the kind has no namespaces, declare it with namespaced=False" if name else ""
+            raise ValueError(f"{self.kind} needs a name and its namespace: {namespace!r}/{name!r}{hint}")
         path = f"{self.collection(namespace)}/{quote(name, safe='')}"
         return f"{path}/{subresource}" if subresource else path
 

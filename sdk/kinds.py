@@ -11,12 +11,29 @@ import msgspec
 if TYPE_CHECKING:
     from oarlock.sdk.objects import Object
 
-CLUSTER_SCOPED = frozenset(
-    """Namespace Node PersistentVolume ClusterRole ClusterRoleBinding StorageClass IngressClass PriorityClass
-    CustomResourceDefinition MutatingWebhookConfiguration ValidatingWebhookConfiguration APIService RuntimeClass
-    ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding CSIDriver CSINode VolumeAttachment""".split()  # noqa: SIM905
-)
-"""Kubernetes's own kinds without a namespace."""
+CLUSTER_SCOPED = {
+    "": "ComponentStatus Namespace Node PersistentVolume",
+    "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding"
+    " MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding"
+    " ValidatingWebhookConfiguration",
+    "apiextensions.k8s.io": "CustomResourceDefinition",
+    "apiregistration.k8s.io": "APIService",
+    "authentication.k8s.io": "SelfSubjectReview TokenReview",
+    "authorization.k8s.io": "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview",
+    "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
+    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+    "internal.apiserver.k8s.io": "StorageVersion",
+    "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
+    "node.k8s.io": "RuntimeClass",
+    "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+    "resource.k8s.io": "DeviceClass DeviceTaintRule ResourcePoolStatusRequest ResourceSlice",
+    "scheduling.k8s.io": "PriorityClass",
+    "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+    "storagemigration.k8s.io": "StorageVersionMigration",
+}
+"""Group -> its kinds without a namespace, of the groups that Kubernetes itself serves (upstream: api/discovery). In
+another group a kind of the same name may have namespaces, as longhorn.io Node has.
+"""
 PLURALS = {"Endpoints": "endpoints"}
 """Of Kubernetes's own kinds, those that the rule gets wrong."""
 
@@ -67,7 +84,8 @@ def kind_of(what: Kind | str | type[Object]) -> Kind:
             or not re.fullmatch(r"([a-z0-9.-]+/)?v[a-z0-9]+", api_version)
         ):
             raise BadDefinition(f'{what!r} is no kind: write it as "apps/v1 Deployment", or give an oarlock.Kind')
-        return Kind(api_version, kind, namespaced=kind not in CLUSTER_SCOPED)
+        group = api_version.rpartition("/")[0]
+        return Kind(api_version, kind, namespaced=kind not in CLUSTER_SCOPED.get(group, "").split())
     found = getattr(what, "kind", None)
     if not isinstance(found, Kind):
         raise BadDefinition(f'{what!r} is no kind: put @oarlock.resource("<group>/<version>") above the class')
@@ -85,6 +103,14 @@ def among(what: Kind | str | type[Object], known: Iterable[Kind]) -> Kind | None
         asked = kind_of(what)
         found = {each.resource: each for each in known if (each.group, each.kind) == (asked.group, asked.kind)}
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def scope_hint(kind: Kind) -> str:
+    """What to add to a message that misses a namespace; empty for kinds of which it is known that they have one."""
+    if kind.group in CLUSTER_SCOPED or kind.group in ("apps", "batch"):
+        return ""
+    named = f'oarlock.Kind("{kind.api_version}", "{kind.kind}", namespaced=False)'
+    return f"; if {kind.kind} is a kind without namespaces, name it as {named}"
 
 
 def told(*kinds: Kind | str | type[Object]) -> str:
