@@ -6,6 +6,8 @@ extra (`oarlock[pydantic]`) and is imported by the user's file only: here a mode
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import Any
 
 from oarlock.sdk.kinds import BadDefinition
@@ -64,9 +66,18 @@ def decoded(cls: type, value: Any) -> Any:
         raise NotImplementedError(cls.__name__)
     try:
         return cls.model_validate(value)  # type: ignore[attr-defined]
-    except ValueError as error:  # pydantic's ValidationError is one, and has `errors`
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]  # type: ignore[attr-defined]
+    except Exception as error:  # pydantic's ValidationError, which has `errors`; or anything, of a validator
+        if not isinstance(error, ValueError) or not hasattr(error, "errors"):
+            raise ModelMisfit((), raised(error, cls)) from None
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise ModelMisfit(tuple(first["loc"]), first["msg"]) from None
+
+
+def raised(error: Exception, cls: type) -> str:
+    """For messages: that the code of a type raised what says nothing of the object. Its own words may hold a secret."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    where = f"{last.name}, line {last.lineno} of {Path(last.filename).name}"
+    return f"its type {cls.__name__} raised {type(error).__name__} ({where}); raise ValueError for what is not allowed"
 
 
 def encoded(value: Any) -> Any:

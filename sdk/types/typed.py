@@ -65,6 +65,8 @@ class Typed(Generic[T]):
             raise DoesNotFit(self._told(body, error)) from None
         except msgspec.DecodeError as error:
             raise DoesNotFit(f"no JSON: {error}") from None
+        except Exception as error:  # of a __post_init__: whatever it raises, the object cannot be read
+            raise DoesNotFit(f"the object: {pydantic_models.raised(error, self.model)}") from None
 
     def from_json(self, obj: dict[str, Any]) -> T:
         """As `decode`, of a decoded object."""
@@ -101,7 +103,7 @@ class Typed(Generic[T]):
             for name in entries if isinstance(entries, dict) else ():
                 try:
                     self._decoder.decode(msgspec.json.encode(_replaced(obj, way[:index], {name: entries[name]})))
-                except msgspec.ValidationError as error:
+                except Exception as error:  # of a __post_init__, too
                     if str(error) == said:
                         return self._resolved(obj, (*way[:index], name, *way[index + 1 :]), said)
         return way

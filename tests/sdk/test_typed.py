@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import pytest
 
@@ -97,6 +98,42 @@ def test_pydantic(spec: Any, told: str) -> None:
     from tests.sdk.pydantic_site import PydanticSite
 
     assert Typed(PydanticSite).fault(body(spec)) == told
+
+
+class Zone(oarlock.Struct):
+    name: str
+
+    def __post_init__(self) -> None:
+        {"eu": "eu-1"}[self.name]
+
+
+@oarlock.resource("example.com/v1")
+class Place(oarlock.Object):
+    spec: Zone
+
+
+def of_pydantic() -> type[oarlock.Object]:
+    pydantic = pytest.importorskip("pydantic")
+
+    def known(name: str) -> str:
+        return {"eu": "eu-1"}[name]
+
+    model = pydantic.create_model("Spec", name=(Annotated[str, pydantic.AfterValidator(known)], ...))
+    return oarlock.resource("example.com/v1")(type("Place", (oarlock.Object,), {"__annotations__": {"spec": model}}))
+
+
+RAISE = [
+    pytest.param(lambda: Place, "the object: its type Place raised KeyError (__post_init__, line ", id="a Struct"),
+    pytest.param(of_pydantic, "spec: its type Spec raised KeyError (known, line ", id="a pydantic model"),
+]
+
+
+@pytest.mark.parametrize(("model", "told"), RAISE)
+def test_a_type_that_raises_what_it_likes_is_a_misfit(model: Callable[[], type[oarlock.Object]], told: str) -> None:
+    fault = Typed(model()).fault(body({"name": "hunter2"}))
+    assert fault.startswith(told)
+    assert fault.endswith(" of test_typed.py); raise ValueError for what is not allowed")
+    assert Typed(model()).fault(body({"name": "eu"})) == ""
 
 
 def test_pydantic_there_and_back() -> None:
