@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from oarlock.sdk.objects import Object, to_json
 
 Json = dict[str, Any]
 
 SECONDS_MAX = 1e9
 _REASON = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
+_HALF = re.compile(r"[\ud800-\udfff]")
+"""A surrogate, which UTF-8 cannot say."""
 _NOT_JSON = (TypeError, ValueError, NotImplementedError, RecursionError)
 
 
@@ -47,8 +51,8 @@ def as_object(given: Any, what: str) -> Json:
     name = meta.get("name")
     if not isinstance(name, str) or not name or "/" in name:
         raise Wrong(f"{what}, a {which}, has the name {name!r}: write metadata.name as a text without a slash")
-    if not isinstance(meta.get("namespace") or "", str):
-        raise Wrong(f"{which} {name}: metadata.namespace has to be a text, not {_type(meta['namespace'])}")
+    as_text(name, f"the name of {what}, a {which}")
+    as_text(meta.get("namespace") or "", f"{which} {name}: metadata.namespace")
     for field in ("labels", "annotations"):
         if not isinstance(meta.get(field) or {}, Mapping):
             raise Wrong(f"{which} {name}: metadata.{field} has to be a dict, not {_type(meta[field])}")
@@ -63,6 +67,23 @@ def as_json(value: Any, what: str) -> Any:
         return to_json(value)
     except _NOT_JSON as error:
         raise Wrong(f"{what} is not JSON: {error}; write dicts, lists, texts and numbers") from None
+
+
+def as_bytes(value: Any, what: str) -> bytes:
+    """As what is sent to the API."""
+    try:
+        return orjson.dumps(as_json(value, what))
+    except TypeError as error:  # such as a number of more than 64 bits, or half of a character
+        raise Wrong(f"{what} is not JSON: {error}; write dicts, lists, texts and numbers") from None
+
+
+def as_text(given: Any, what: str) -> str:
+    """A text that can be sent."""
+    if not isinstance(given, str):
+        raise Wrong(f"{what} has to be a text, not {_type(given)}")
+    if _HALF.search(given):
+        raise Wrong(f"{what}, {given!r}, has half of a character in it: write a text of whole ones")
+    return given
 
 
 def as_status(value: Any) -> Json:
@@ -90,11 +111,15 @@ def as_events(given: Any) -> Iterable[tuple[str, str]]:
         yield as_event(*each)
 
 
-def as_ms(seconds: Any, what: str) -> int:
-    """A time to come, of more than nothing."""
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < SECONDS_MAX:
-        raise Wrong(f"{what}={seconds!r} has to be a number of seconds, more than 0 and less than {SECONDS_MAX:g}")
-    return max(1, round(seconds * 1000))
+def as_ms(seconds: Any, what: str, *, or_now: bool = False) -> int:
+    """A time to come, of more than nothing; with ``or_now`` also of nothing."""
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        if or_now and seconds == 0:
+            return 0
+        if 0 < seconds < SECONDS_MAX:
+            return max(1, round(seconds * 1000))
+    least = "from 0 on" if or_now else "more than 0"
+    raise Wrong(f"{what}={seconds!r} has to be a number of seconds, {least} and less than {SECONDS_MAX:g}")
 
 
 def _are_dicts(given: Any) -> bool:

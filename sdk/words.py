@@ -14,11 +14,11 @@ import orjson
 from oarlock.controllers.objects.wire_parts import rfc3339
 from oarlock.controllers.requests import Delete, Get, List, LookAgain, Patch, Put, Request, Requests, SetStatus, Tell
 from oarlock.controllers.wanted import stamped
-from oarlock.sdk.checks import Wrong, as_event, as_object, as_status
+from oarlock.sdk.checks import Wrong, as_bytes, as_event, as_ms, as_object, as_status, as_text
 from oarlock.sdk.definitions import Definition
 from oarlock.sdk.errors import Never
-from oarlock.sdk.kinds import Kind, among, told
-from oarlock.sdk.objects import AnyKind, Object, to_json
+from oarlock.sdk.kinds import BadDefinition, Kind, among, scope_hint, told
+from oarlock.sdk.objects import AnyKind, Object
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -59,7 +59,10 @@ class Words:
     def _kind(self, what: AnyKind) -> Kind:
         """The kind that is meant, one that the definition names. Raises Never: no run will know of another."""
         known = dict.fromkeys(self._kinds())
-        found = among(what, known)
+        try:
+            found = among(what, known)
+        except BadDefinition as wrong:
+            raise self._never(str(wrong)) from None
         if found is None:
             name = self._definition.name
             raise Never(f"{name} knows no {told(what)}: it is none of {told(*known)}; name it in children= or watches=")
@@ -71,33 +74,69 @@ class Words:
 
     def _place(self, kind: Kind, name: str) -> tuple[str, str]:
         """Namespace and name. A bare name is one in the object's own namespace."""
-        namespace, slash, bare = name.rpartition("/")
+        namespace, slash, bare = self._checked(as_text, name, f"the name of a {kind.kind}").rpartition("/")
         return (namespace if slash else self.namespace if kind.namespaced else ""), bare
+
+    def _place_to_write(self, kind: Kind, name: str, verb: str) -> tuple[str, str]:
+        """As `_place`, of an object that there can be."""
+        namespace, bare = self._place(kind, name)
+        if not bare:
+            raise self._never(f"it would {verb} a {kind.kind} with the name {name!r}: give its name, or do not call it")
+        if kind.namespaced and not namespace and (self._is_nowhere or name.startswith("/")):
+            raise self._never(f"it would {verb} {kind.kind} {name}: give namespace/name{self._why(kind)}")
+        if namespace and not kind.namespaced:
+            raise self._never(f"it would {verb} {kind.kind} {name}: its kind has no namespace; give the bare name")
+        return namespace, bare
+
+    def _namespace(self, kind: Kind, meta: Json, is_child: bool) -> str:
+        """Where what is put lives; empty for a kind without namespaces."""
+        asked, which = meta.get("namespace") or "", f"{kind.kind} {meta['name']}"
+        if not kind.namespaced:
+            if asked:
+                raise self._never(f"{which} is in namespace {asked}, but its kind has none; leave it out")
+            if is_child and self.namespace:
+                raise self._never(f"{which} has no namespace: an object in a namespace cannot own it")
+            return ""
+        if not asked and self._is_nowhere:
+            raise self._never(f"{which} needs a metadata.namespace{self._why(kind)}")
+        if is_child and self.namespace and asked not in ("", self.namespace):
+            named = f"{kind.kind} {asked}/{meta['name']}"
+            raise self._never(f"{named}: a child lives in its owner's namespace; leave metadata.namespace out")
+        return str(asked or self.namespace)
+
+    @property
+    def _is_nowhere(self) -> bool:
+        """Whether its kind has no namespace. Else only an object of a test can be without one."""
+        return not self._definition.kind.namespaced
+
+    def _why(self, kind: Kind) -> str:
+        return f", as {self._definition.kind.kind} {self.key} has none{scope_hint(kind)}" if self._is_nowhere else ""
 
     def _put(self, verb: str, obj: Json | Object) -> Put:
         body = self._checked(as_object, obj, f"what it would {verb}")
         kind = self._kind(f"{body['apiVersion']} {body['kind']}")
         meta = {**body["metadata"]}
         is_child = kind.resource in {each.resource for each in self._definition.children}
-        if kind.namespaced:
-            meta.setdefault("namespace", self.namespace)
-        if is_child and self.namespace and meta.get("namespace") != self.namespace:
-            raise Never(
-                f"{kind.kind} {meta.get('namespace', '')}/{meta['name']}: a child lives in its owner's namespace"
-            )
-        for field in ("uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"):
+        namespace = self._namespace(kind, meta, is_child)
+        for field in ("namespace", "uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"):
             meta.pop(field, None)
+        if namespace:
+            meta["namespace"] = namespace
         if is_child:
             meta["ownerReferences"] = [self._reference()]
         body["metadata"] = meta
-        return Put(verb, kind.resource, meta.get("namespace", ""), meta["name"], orjson.dumps(body), is_child)
+        sent = self._checked(as_bytes, body, f"the {kind.kind} {meta['name']!r}")
+        return Put(verb, kind.resource, namespace, meta["name"], sent, is_child)
 
-    def _checked(self, check: Callable[..., T], *given: Any) -> T:
+    def _checked(self, check: Callable[..., T], *given: Any, **options: Any) -> T:
         """What the function gave. Raises Never: it would give the same again."""
         try:
-            return check(*given)
+            return check(*given, **options)
         except Wrong as wrong:
-            raise Never(f"{self._definition.name}: {self._definition.kind.kind} {self.key}: {wrong}") from None
+            raise self._never(str(wrong)) from None
+
+    def _never(self, wrong: str) -> Never:
+        return Never(f"{self._definition.name}: {self._definition.kind.kind} {self.key}: {wrong}")
 
     def _reference(self) -> Json:
         kind = self._definition.kind
@@ -121,36 +160,36 @@ class Words:
 
     def _patch(self, kind: AnyKind, name: str, change: Mapping[str, Any]) -> Request:
         found = self._kind(kind)
+        place, what = self._place_to_write(found, name, "patch"), f"the patch of {found.kind} {name}"
         if not isinstance(change, Mapping):
-            raise TypeError(f"patch of a {found.kind}: a JSON merge patch is a dict, not {type(change).__name__}")
-        return Patch(found.resource, *self._place(found, name), orjson.dumps(change))
+            raise self._never(f"{what}: a JSON merge patch is a dict, not {type(change).__name__}")
+        return Patch(found.resource, *place, self._checked(as_bytes, change, what))
 
     def _delete(self, kind: AnyKind, name: str) -> Request:
         found = self._kind(kind)
-        return Delete(found.resource, *self._place(found, name))
+        return Delete(found.resource, *self._place_to_write(found, name, "delete"))
 
     def _set_status(self, value: Any) -> SetStatus | None:
         """None if the object has that status."""
-        wanted = self._stamped(self._checked(as_status, value))
+        wanted = self._status_of(value)
         change = merge_patch(self._status, wanted)
         if change is UNCHANGED:
             return None
         return SetStatus(orjson.dumps({"status": change}))
 
     def _has_status(self, value: Any) -> None:
-        self._status = copy.deepcopy(self._stamped(to_json(value)))
+        self._status = self._status_of(value)
 
-    def _stamped(self, status: Any) -> Any:
+    def _status_of(self, value: Any) -> Any:
+        """As the server will have it: a tuple is a list there."""
+        status = orjson.loads(self._checked(as_bytes, self._checked(as_status, value), "the status"))
         return stamped(self._status, status, rfc3339(time.time_ns() // 1_000_000))
 
     def _tell(self, reason: str, message: str, warning: bool) -> Request:
         return Tell("Warning" if warning else "Normal", *self._checked(as_event, reason, message))
 
-    @staticmethod
-    def _look_again(seconds: float) -> Request:
-        if not 0 <= seconds < 1e9:
-            raise ValueError(f"again(seconds={seconds!r}): give seconds from 0 on")
-        return LookAgain(round(seconds * 1000))
+    def _look_again(self, seconds: float) -> Request:
+        return LookAgain(self._checked(as_ms, seconds, "again(): seconds", or_now=True))
 
 
 def _digest_of(obj: Json) -> str:

@@ -181,6 +181,38 @@ BAD = [
     pytest.param(lambda ctx: ctx.status(None), "not None; write {} for an empty one", id="no status"),
     pytest.param(lambda ctx: ctx.event("all is well", ""), "an event has the reason 'all is well'", id="a bad reason"),
     pytest.param(lambda ctx: ctx.event("Ready", None), "has a message that is None", id="a bad message"),
+    pytest.param(lambda ctx: ctx.get("v1  ConfigMap", "x"), "shop/blog: 'v1  ConfigMap' is no kind", id="two blanks"),
+    pytest.param(lambda ctx: ctx.get("ConfigMap", None), "name of a ConfigMap has to be a text, not None", id="none"),
+    pytest.param(lambda ctx: ctx.get("ConfigMap", "\ud800"), "has half of a character in it", id="half a name"),
+    pytest.param(
+        lambda ctx: ctx.delete("ConfigMap", ""),
+        "website: Website shop/blog: it would delete a ConfigMap with the name '': give its name",
+        id="delete without a name",
+    ),
+    pytest.param(lambda ctx: ctx.patch("ConfigMap", "live/", {}), "would patch a ConfigMap with", id="a bare slash"),
+    pytest.param(
+        lambda ctx: ctx.delete("Namespace", "a/b"), "kind has no namespace; give the bare name", id="too much"
+    ),
+    pytest.param(
+        lambda ctx: ctx.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "namespace": "b"}}),
+        "Namespace a is in namespace b, but its kind has none",
+        id="a namespace in one",
+    ),
+    pytest.param(
+        lambda ctx: ctx.patch("Website", "blog", [{"op": "remove"}]),
+        "the patch of Website blog: a JSON merge patch is a dict, not list",
+        id="a patch that is a list",
+    ),
+    pytest.param(
+        lambda ctx: ctx.create(CONFIGMAP | {"data": {"a": 2**70}}),
+        "website: Website shop/blog: the ConfigMap 'web' is not JSON: Integer exceeds 64-bit range; write dicts",
+        id="a number too large",
+    ),
+    pytest.param(lambda ctx: ctx.apply(CONFIGMAP | {"data": object()}), "'web' is not JSON: ", id="no JSON"),
+    pytest.param(lambda ctx: ctx.patch("ConfigMap", "a", {"data": "\ud800"}), "is not JSON: ", id="half a character"),
+    pytest.param(lambda ctx: ctx.status({"a": 2**70}), "the status is not JSON: Integer", id="a status too large"),
+    pytest.param(lambda ctx: ctx.again(seconds=-1), "seconds=-1 has to be a number of seconds, from 0 on", id="before"),
+    pytest.param(lambda ctx: ctx.again(seconds=None), "Website shop/blog: again.*seconds=None has to be", id="no time"),
     pytest.param(
         lambda ctx: ctx.create(CONFIGMAP | {"metadata": {"name": "web", "namespace": "live"}}),
         "ConfigMap live/web: a child lives in its owner's namespace",
@@ -229,8 +261,8 @@ def test_times_and_keys() -> None:
     ctx.again(seconds=1.5)
     assert line.asked == [LookAgain(1500)]
     assert (ctx.key, ctx.namespace, ctx.idempotency_key) == ("shop/blog", "shop", "u-1-3")
-    with pytest.raises(ValueError, match="from 0 on"):
-        ctx.again(seconds=-1)
+    ctx.again(seconds=0)
+    assert line.asked[1:] == [LookAgain(0)]
     with pytest.raises(ValueError, match="from 0 on"):
         Later(seconds=float("nan"))
 
@@ -297,13 +329,6 @@ def test_finalize_needs_a_finalizer_and_is_given_once() -> None:
     assert define(finalizer="example.com/dns").undo == []  # no definition shares it with another
 
 
-def test_a_patch_is_a_dict() -> None:
-    line = Line()
-    with pytest.raises(TypeError, match="a JSON merge patch is a dict, not list"):
-        Context(define(), own(), line).patch("Website", "blog", [{"op": "remove"}])  # type: ignore[arg-type]
-    assert line.asked == []
-
-
 def key_of(data: Any, **meta: Any) -> str:
     given = {"name": "a", "namespace": "shop", "uid": "u-2", **meta}
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": given, "data": data}
@@ -325,3 +350,31 @@ def test_a_key_of_a_kind_without_a_generation_tells_contents_apart(key: str, sam
 
 def test_a_key_with_a_generation_is_that() -> None:
     assert key_of({"a": "1"}, generation=7, deletionTimestamp="2026-01-01T00:00:00Z") == "u-2-7"
+
+
+@pytest.mark.parametrize("namespace", [None, "", "shop"])
+def test_a_namespace_that_is_empty_is_the_owners(namespace: str | None) -> None:
+    line = Line(**ANSWERS)
+    Context(define(), own(), line).create(CONFIGMAP | {"metadata": {"name": "web", "namespace": namespace}})
+    (put,) = line.asked
+    assert isinstance(put, Put)
+    assert (put.namespace, json.loads(put.body)["metadata"]["namespace"]) == ("shop", "shop")
+
+
+class Data(oarlock.Struct):
+    the_key: str
+
+
+def test_sets_bytes_and_structs_are_sent_as_in_the_desired_style() -> None:
+    line = Line(**ANSWERS)
+    ctx = Context(define(), own(status={"all": [1, 8]}), line)
+    data = {"c": {"b", "a"}, "b": b"x", "a": Data(the_key="1")}
+    ctx.create(CONFIGMAP | {"data": data})
+    ctx.patch("ConfigMap", "web", {"data": data})
+    ctx.status({"all": {8, 1}})
+    ctx.status({"all": (1, 8)})
+    put, patch = line.asked
+    assert isinstance(put, Put)
+    assert isinstance(patch, Patch)
+    sent = {"a": {"theKey": "1"}, "b": "eA==", "c": ["a", "b"]}
+    assert (json.loads(put.body)["data"], json.loads(patch.body)["data"]) == (sent, sent)

@@ -65,6 +65,7 @@ SCRIPTS: dict[str, Callable[[oarlock.Context], Any]] = {
     "delete nothing": lambda ctx: ctx.delete("ConfigMap", "web"),
     "a secret": lambda ctx: [data_of(ctx.get("Secret", "tls")), names_of(ctx.list("Secret"))],
     "create what its watch has found": lambda ctx: [data_of(ctx.get("Secret", "tls")), data_of(ctx.create(SECRET))],
+    "delete without a name": lambda ctx: ctx.delete("ConfigMap", ""),
     "a label of its own": lambda ctx: ctx.patch(Job, "job", {"metadata": {"labels": {"a": "b"}}})["metadata"]["labels"],
     "two statuses": lambda ctx: (ctx.status({"a": 1}), ctx.status({"b": 2}))[1],
     "still mine": lambda ctx: ctx.still_mine(),
@@ -87,6 +88,8 @@ def job(obj: Job, ctx: oarlock.Context) -> None:
         came = SCRIPTS[obj.spec.script](ctx)
     except oarlock.ApiError as error:
         came = f"ApiError {error.code} {error.stale}"
+    except oarlock.Never as never:
+        came = f"Never {never.message.partition(': it would ')[2]}"
     ctx.status({"came": came, "last": True})
 
 
