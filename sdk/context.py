@@ -169,5 +169,33 @@ def reader(definition: Definition, *, undo: bool = False) -> Callable[[Whole], A
 def _run(
     definition: Definition, function: Callable[..., Any], read: Callable[[Whole], Any], own: Whole, requests: Requests
 ) -> Any:
-    context = AsyncContext if inspect.iscoroutinefunction(function) else Context
-    return function(read(own), context(definition, orjson.loads(own.body), requests))
+    if inspect.iscoroutinefunction(function):
+        return _run_async(definition, function, read, own, requests)
+    result = function(read(own), Context(definition, orjson.loads(own.body), requests))
+    _nothing(definition, function, result)
+    return None
+
+
+async def _run_async(
+    definition: Definition, function: Callable[..., Any], read: Callable[[Whole], Any], own: Whole, requests: Requests
+) -> None:
+    result = await function(read(own), AsyncContext(definition, orjson.loads(own.body), requests))
+    _nothing(definition, function, result)
+
+
+def _nothing(definition: Definition, function: Callable[..., Any], result: Any) -> None:
+    """Raises Never where a function returned something. That may be all of its work, which has not even begun: so what
+    it was to do must not count as done, above all not what was to be undone.
+    """
+    if result is None:
+        return
+    if inspect.isawaitable(result):
+        mend = "it is not awaited, so what it was to do is not done; what wraps an async function has to be async too"
+    elif inspect.isgenerator(result) or inspect.isasyncgen(result):
+        mend = "a function with a yield in it does nothing by itself; leave the yield out"
+    else:
+        mend = "a function of the steps style does all by its ctx, and returns nothing"
+    if inspect.iscoroutine(result):
+        result.close()  # else Python warns that it was never awaited, which is said here
+    called = getattr(function, "__name__", type(function).__name__)
+    raise Never(f"{definition.name}: {called} returned {type(result).__name__}: {mend}")

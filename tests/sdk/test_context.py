@@ -378,3 +378,59 @@ def test_sets_bytes_and_structs_are_sent_as_in_the_desired_style() -> None:
     assert isinstance(patch, Patch)
     sent = {"a": {"theKey": "1"}, "b": "eA==", "c": ["a", "b"]}
     assert (json.loads(put.body)["data"], json.loads(patch.body)["data"]) == (sent, sent)
+
+
+def wrapped(function: Any) -> Any:
+    """As a decorator makes it that knows nothing of async functions."""
+
+    def inner(obj: Any, ctx: Any) -> Any:
+        return function(obj, ctx)
+
+    return inner
+
+
+async def awaited(obj: Any, ctx: Any) -> None: ...
+
+
+async def never_awaited(obj: Any, ctx: Any) -> Any:
+    return awaited(obj, ctx)
+
+
+def stepwise(obj: Any, ctx: Any) -> Any:
+    yield obj
+
+
+async def stepwise_and_async(obj: Any, ctx: Any) -> Any:
+    yield obj
+
+
+def a_result(obj: Any, ctx: Any) -> Any:
+    return oarlock.Result()
+
+
+RETURNED = [
+    pytest.param(wrapped(awaited), "inner returned coroutine: it is not awaited", id="a wrapper that is not async"),
+    pytest.param(never_awaited, "never_awaited returned coroutine: it is not awaited", id="a call that is not awaited"),
+    pytest.param(stepwise, "stepwise returned generator: .* leave the yield out", id="a generator"),
+    pytest.param(wrapped(stepwise), "inner returned generator", id="a wrapper of a generator"),
+    pytest.param(stepwise_and_async, "stepwise_and_async returned async_generator: .*yield", id="an async generator"),
+    pytest.param(a_result, "a_result returned Result: .* returns nothing", id="what the other style returns"),
+]
+
+
+@pytest.mark.parametrize("undo", [False, True], ids=["runs", "undoes"])
+@pytest.mark.parametrize(("function", "text"), RETURNED)
+def test_what_a_function_returns_is_not_passed_over(function: Any, text: str, undo: bool) -> None:
+    """It may not have run at all, so its finalizer must stay."""
+    definition = oarlock.steps(Website, finalizer=DNS, name="site")(function)
+    definition.finalize(function)
+    call = undoes(definition) if undo else runs(definition)
+    assert call is not None
+
+    async def turn() -> None:
+        called = call(whole(own()), Line())
+        if inspect.iscoroutine(called):
+            await called
+
+    with pytest.raises(Never, match=f"^site: {text}"):
+        asyncio.run(turn())
