@@ -108,6 +108,26 @@ def test_what_a_function_raises_is_its_end(code: UserCode, is_async: bool, error
     assert isinstance(another.resume().result(LIMIT_S), Ended)  # the pool and the loop live on
 
 
+@pytest.mark.parametrize("error", [SystemExit("no such zone"), KeyboardInterrupt()], ids=repr)
+def test_what_a_task_of_an_async_function_raises_is_its_end(code: UserCode, error: BaseException) -> None:
+    async def part() -> None:
+        raise error
+
+    async def function(run: Run) -> None:
+        await asyncio.gather(part(), run.ask_later(GET))
+
+    async def asks(run: Run) -> None:
+        await run.ask_later(GET)
+
+    run = code.run(function, is_async=True)
+    asked = run.resume()
+    while asked.result(LIMIT_S) == GET:
+        assert run.over.wait(LIMIT_S)
+        asked = run.resume()
+    assert ended(asked) is error
+    assert code.run(asks, is_async=True).resume().result(LIMIT_S) == GET  # the loop lives on
+
+
 def test_once_abandoned_each_further_request_raises_lost_claim(code: UserCode, is_async: bool) -> None:
     got, over = [], threading.Event()
 

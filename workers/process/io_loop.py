@@ -7,6 +7,7 @@ where RQ's death penalty can interrupt it; the coroutine it waited for is then c
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import threading
 import time
@@ -15,6 +16,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import uvloop
+
+from oarlock.workers.process.log_line import line
+
+log = logging.getLogger("oarlock.worker")
 
 T = TypeVar("T")
 
@@ -28,13 +33,19 @@ class IoLoop:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        self._closing = False
         self._thread = threading.Thread(target=self._serve, name="io", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            while not self._closing:  # a function of a user may stop the loop, by `loop.stop()` too
+                try:
+                    self._loop.run_forever()
+                except (SystemExit, KeyboardInterrupt) as error:
+                    # Raised by a task: asyncio hands it to who waits for the task, and then ends the loop by it.
+                    log.error(line("task_would_exit", error=repr(error)), exc_info=error)
         finally:
             self._loop.close()  # so that a later call is refused instead of waiting for ever
 
@@ -66,5 +77,10 @@ class IoLoop:
 
     def close(self, timeout_s: float = 2.0) -> None:
         """Stop the loop and wait for its thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(timeout_s)
+
+    def _stop(self) -> None:
+        """On its thread, so that the loop is not closed before it has heard of it."""
+        self._closing = True
+        self._loop.stop()

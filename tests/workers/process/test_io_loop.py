@@ -7,8 +7,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -163,3 +164,39 @@ def test_closing_ends_its_thread() -> None:
     with pytest.raises(RuntimeError, match="closed"):
         io.run(late)
     late.close()
+
+
+async def leaves(error: BaseException) -> None:
+    raise error
+
+
+async def gathers(error: BaseException) -> None:
+    await asyncio.gather(leaves(error), asyncio.sleep(PATIENCE_S))
+
+
+async def groups(error: BaseException) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(leaves(error))
+        group.create_task(asyncio.sleep(PATIENCE_S))
+
+
+@pytest.mark.parametrize("error", [SystemExit("no such zone"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("parent", [gathers, groups])
+def test_a_task_that_would_exit_ends_its_parent_and_not_the_loop(
+    io: IoLoop, parent: Callable[[BaseException], Coroutine[Any, Any, None]], error: BaseException
+) -> None:
+    async def told() -> str:
+        try:
+            await parent(error)
+        except BaseException as raised:
+            return repr(raised)
+        return ""
+
+    for number in range(3):
+        assert io.run(told(), timeout_s=PATIENCE_S) == repr(error)
+        assert io.run(asyncio.sleep(0, number), timeout_s=PATIENCE_S) == number
+
+
+def test_a_loop_that_a_task_stops_goes_on(io: IoLoop) -> None:
+    io.loop.call_soon_threadsafe(io.loop.stop)
+    assert io.run(asyncio.sleep(LOOK_UP_S, "done"), timeout_s=PATIENCE_S) == "done"
