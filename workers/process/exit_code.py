@@ -17,6 +17,12 @@ class ExitCode(IntEnum):
     FAILED = 70  # could not start, or a bug: the log has the traceback
 
 
+class ForcedStop(SystemExit):
+    """A second request to stop, raised by a signal handler wherever the main thread is. A function of a user may raise
+    SystemExit itself: that one is its failure.
+    """
+
+
 NO_BLAME = frozenset(code for code in ExitCode if code is not ExitCode.FAILED)
 """With these codes a worker says why it ended, so the key it worked on is not blamed."""
 

@@ -73,8 +73,11 @@ def _live(name: str, life: Callable[[], int], ignored: Collection[int], parent_p
             signal.signal(signum, signal.SIG_IGN if signum in ignored else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_AT_FORK)
         code = life()
-    except SystemExit as leaving:  # a second request to stop
-        code = leaving.code if isinstance(leaving.code, int) else 0
+    except SystemExit as leaving:
+        if leaving.code is None or isinstance(leaving.code, int):
+            code = leaving.code or 0  # without one: a second request to stop
+        else:
+            log.error(line("process_failed", name=name, error=leaving.code))
     except BaseException:
         log.exception(line("process_failed", name=name))
     finally:

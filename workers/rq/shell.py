@@ -27,6 +27,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable
 from oarlock.controllers.registry import all_queues
 from oarlock.workers.process.clock import Clock, SystemClock
+from oarlock.workers.process.exit_code import ForcedStop
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.process.settings import BadSetting, Settings
 from oarlock.workers.rq.client import with_our_options
@@ -257,6 +258,13 @@ class RqShell(SimpleWorker):  # type: ignore[misc]
         super()._install_signal_handlers()
         signal.signal(signal.SIGUSR1, self._stop_turn)
         self.death_penalty_class.install(self._clock)
+
+    def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
+        """As RQ's. It interrupts functions of users, too, which must not take it for their own failure."""
+        try:
+            super().request_force_stop(signum, frame)
+        except SystemExit:
+            raise ForcedStop from None
 
     def get_current_job_id(self, pipeline: Any = None) -> str | None:
         """Of the turn that was begun first, also of a short one that RQ's keys do not show."""

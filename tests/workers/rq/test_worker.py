@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from rq.suspension import WORKERS_SUSPENDED
-from rq.worker import BaseWorker, WorkerStatus
+from rq.worker import BaseWorker, SimpleWorker, WorkerStatus
 
 from oarlock.broker import epoch
 from oarlock.broker.redis_broker import RedisBroker
@@ -25,7 +25,7 @@ from oarlock.broker.values.turns import Change, Finish, Verdict
 from oarlock.workers.counters.turn_slots import TurnSlots
 from oarlock.workers.epoch.identity import Identity
 from oarlock.workers.process.clock import Clock
-from oarlock.workers.process.exit_code import ExitCode
+from oarlock.workers.process.exit_code import ExitCode, ForcedStop
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.rq.client import open_rq_client
 from oarlock.workers.rq.failed_turns import FailedTurns
@@ -612,3 +612,15 @@ def test_a_worker_whose_rq_keys_vanish_enters_itself_again(run: Callable[..., Ke
     run(engine)
     assert seen == [{"w-test"}]
     assert rig.admin.sismember("rq:queues", f"rq:queue:{QUEUE}")
+
+
+def test_a_second_request_to_stop_is_told_from_what_functions_raise(
+    run: Callable[..., KeyWorker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(worker: KeyWorker, signum: int, frame: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(SimpleWorker, "request_force_stop", stops)
+    worker = run(ScriptedEngine([], {}))
+    with pytest.raises(ForcedStop):
+        worker.request_force_stop(signal.SIGTERM, None)

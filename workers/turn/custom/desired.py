@@ -19,6 +19,7 @@ from oarlock.controllers.entries import DesiredController, Found
 from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import Live, UserError, Wanted, changes
+from oarlock.workers.process.exit_code import ForcedStop
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.tracing.tracer import current_turn
 from oarlock.workers.turn.custom import child_writes
@@ -128,21 +129,38 @@ def _wanted(
         with current_turn.get().function():
             return controller.want(owner, owned, [(resource, decode_whole(each.blob)) for resource, each in watched])
     except UserError as error:
-        if error.after_ms is not None:
-            outcome.due_in(error.after_ms)
-            if error.message:
-                outcome.events.append(Event(NORMAL, "Waiting", error.message))
-            return None
-        outcome.events.append(Event(WARNING, "ReconcileFailed", error.message))
-        if error.never:
-            log.warning(line("never", controller=controller.name, key=owner.key, reason=error.message))
-            return None
-        log.error(
-            line("function_failed", controller=controller.name, key=owner.key, error=discreet(error.message)),
-            exc_info=error.__cause__,
-        )
-        _pace(controller, outcome)
-        raise outcome.failure(error.message) from None
+        _heed(error, error.__cause__, owner, controller, outcome)
+    except (Exception, ForcedStop):
+        raise  # what the function raised has come as a UserError
+    except BaseException as error:  # SystemExit and CancelledError: they would end the worker, and no key be blamed
+        named = UserError(f"{controller.name}: {type(error).__name__}: {error}")
+        _heed(named, error, owner, controller, outcome)
+    return None
+
+
+def _heed(
+    error: UserError,
+    cause: BaseException | None,
+    owner: Whole,
+    controller: DesiredController,
+    outcome: TurnOutcome,
+) -> None:
+    """The function raised something: say so. Raises TurnFailed where it is to be tried again."""
+    if error.after_ms is not None:
+        outcome.due_in(error.after_ms)
+        if error.message:
+            outcome.events.append(Event(NORMAL, "Waiting", error.message))
+        return
+    outcome.events.append(Event(WARNING, "ReconcileFailed", error.message))
+    if error.never:
+        log.warning(line("never", controller=controller.name, key=owner.key, reason=error.message))
+        return
+    log.error(
+        line("function_failed", controller=controller.name, key=owner.key, error=discreet(error.message)),
+        exc_info=cause,
+    )
+    _pace(controller, outcome)
+    raise outcome.failure(error.message) from None
 
 
 def _pace(controller: DesiredController, outcome: TurnOutcome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from asyncio import CancelledError
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from oarlock.controllers.objects import codec
 from oarlock.controllers.objects.whole import reader
 from oarlock.controllers.wanted import CHANGED, UserError
 from oarlock.sdk.entries import entries_of
+from oarlock.workers.process.exit_code import ForcedStop
 from oarlock.workers.turn.custom.desired import DesiredContext, desired
 from oarlock.workers.turn.steps import Announce, Grant, Reserve, Send, TurnFailed, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
@@ -51,7 +53,7 @@ def raising(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
     raise raised[-1]
 
 
-raised: list[Exception] = []
+raised: list[BaseException] = []
 CONTROLLERS = {each.name: each for each in entries_of([site, clock, raising]) if isinstance(each, DesiredController)}
 
 
@@ -200,26 +202,39 @@ def test_an_index_function_that_failed_is_told_on_the_object() -> None:
     assert told[0] == ("IndexFailed", "site: names=secret_of returned None")
 
 
-RAISED: list[tuple[Exception, Verdict, int | None, tuple[str, ...]]] = [
+RAISED: list[tuple[BaseException, Verdict, int | None, tuple[str, ...]]] = [
     (oarlock.Later(seconds=5, reason="it comes"), Verdict.OK, 5_000, ("Normal", "Waiting", "it comes")),
     (oarlock.Later(seconds=90), Verdict.OK, 60_000, ()),
     (oarlock.Never("no such region"), Verdict.OK, 60_000, ("Warning", "ReconcileFailed", "no such region")),
     (KeyError("x"), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: KeyError: 'x'")),
+    (SystemExit("bad input"), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: SystemExit: bad input")),
+    (SystemExit(), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: SystemExit: ")),
+    (CancelledError(), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: CancelledError: ")),
+    (KeyboardInterrupt(), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: KeyboardInterrupt: ")),
 ]
 
 
-def test_a_function_that_failed_is_logged_with_its_controller_and_key(caplog: pytest.LogCaptureFixture) -> None:
-    raised.append(KeyError("x"))
+def test_a_second_request_to_stop_is_no_failure_of_the_function() -> None:
+    raised.append(ForcedStop())
+    with pytest.raises(ForcedStop):
+        Play("raising").turn()
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit("bad input")], ids=repr)
+def test_a_function_that_failed_is_logged_with_its_controller_and_key(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    raised.append(error)
     with caplog.at_level(logging.WARNING, "oarlock"):
         Play("raising").turn()
     (said,) = caplog.records
     assert said.getMessage().startswith("event=function_failed controller=raising key=")
     assert said.exc_info is not None
-    assert isinstance(said.exc_info[1], KeyError)  # with the traceback of the user's code
+    assert said.exc_info[1] is error  # with the traceback of the user's code
 
 
-@pytest.mark.parametrize(("error", "verdict", "wait_ms", "told"), RAISED, ids=["later", "timer", "never", "error"])
-def test_what_a_function_raises(error: Exception, verdict: Verdict, wait_ms: int, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("error", "verdict", "wait_ms", "told"), RAISED, ids=[repr(each[0]) for each in RAISED])
+def test_what_a_function_raises(error: BaseException, verdict: Verdict, wait_ms: int, told: tuple[str, ...]) -> None:
     raised.append(error)
     play = Play("raising")
     finish = play.turn()

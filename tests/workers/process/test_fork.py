@@ -1,0 +1,28 @@
+"""With which code a forked process of ours ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from oarlock.workers.process.exit_code import NO_BLAME, ExitCode
+
+FORKS = """
+import json, os, sys
+from oarlock.workers.process.fork import fork_process
+
+def ends(*leaves):
+    child = fork_process("test", lambda: sys.exit(*leaves))
+    return os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+
+print(json.dumps([ends(), ends(None), ends(0), ends(3), ends("bad input")]))
+"""
+
+
+def test_who_leaves_with_a_text_has_failed() -> None:
+    """As Python itself has it. Only a worker that says why it leaves bears no blame."""
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == [0, 0, 0, 3, ExitCode.FAILED]
+    assert ExitCode.FAILED not in NO_BLAME
+    assert "bad input" in done.stderr
