@@ -3,6 +3,7 @@
     code                    create                 delete             patch, put
     2xx                     DONE                   DONE               DONE
     404 (Status)            REFUSED                GONE               GONE
+    404 of the path         REFUSED                GONE               REFUSED
     409 AlreadyExists       EXISTS                 -                  -
     500 generated name      EXISTS                 -                  -
     500 failed webhook      REFUSED                UNKNOWN            UNKNOWN
@@ -26,6 +27,11 @@ Only UNKNOWN leaves open whether the write took or will take effect. A 4xx witho
 server (but from a proxy, or a wrong path), so it proves nothing. 429 is the exception, because the server's own
 overload filter answers in plain text (upstream: apiserver/pkg/server/filters/maxinflight.go).
 
+"Of the path": the server does not serve the kind, or this part of it, such as the status; nothing is said of an object
+(upstream: apimachinery/pkg/api/errors, NewGenericServerResponse). Of a kind of a CustomResourceDefinition it answers to
+an unknown part as if the object were not there (upstream: apiextensions-apiserver/pkg/apiserver,
+customresource_handler.go). A look at the object tells these apart.
+
 "Generated name": our pods have a generateName beside their name. If the name exists, older servers (seen: 1.20.2)
 refuse such an object with 500 ServerTimeout, so that clients with generated names try again (upstream:
 apiserver/pkg/registry/rest/create.go, CheckGeneratedNameError). The details tell it apart: their operation is POST,
@@ -45,6 +51,7 @@ from oarlock.cluster.answer import NOT_SENT, TOO_LATE, Answer, Status
 
 NAMESPACE_TERMINATING_CAUSE = "NamespaceTerminating"
 GENERATED_NAME_OPERATION = "POST"
+NOT_SERVED = "the server could not find the requested resource"
 NOT_TYPED = "failed to create typed patch object"
 WEBHOOK_NOT_CALLED = "Internal error occurred: failed calling webhook "
 THROTTLED_DEFAULT_S = 1.0
@@ -103,6 +110,8 @@ def taken_for_certain(answer: Answer) -> bool:
 
 def of_delete(answer: Answer) -> Outcome:
     """Sort the answer to a DELETE with preconditions. After CONFLICT, GET and ask `of_delete_conflict`."""
+    if answer.code == 404 and answer.status is not None:
+        return Outcome.GONE  # of a kind that is not served there is no object
     return of_change(answer)
 
 
@@ -124,7 +133,7 @@ def of_change(answer: Answer) -> Outcome:
     if answer.ok:
         return DONE
     status = answer.status
-    if answer.code == 404 and status is not None:
+    if answer.code == 404 and status is not None and not status.message.startswith(NOT_SERVED):
         return Outcome.GONE
     return _common(answer, status)
 

@@ -36,6 +36,13 @@ def said(code, reason="", **details):
         pytest.param(Answer(201, POD), O.DONE, O.DONE, O.DONE, id="201"),
         pytest.param(Answer(202, b"{}"), O.DONE, O.DONE, O.DONE, id="202 accepted"),
         pytest.param(said(404, "NotFound"), O.REFUSED, O.GONE, O.GONE, id="404"),
+        pytest.param(
+            Answer(404, status_json(404, "NotFound", "the server could not find the requested resource")),
+            O.REFUSED,
+            O.GONE,
+            O.REFUSED,
+            id="404 of the path",
+        ),
         pytest.param(Answer(404, b"404 page not found"), O.UNKNOWN, O.UNKNOWN, O.UNKNOWN, id="404 of no API"),
         pytest.param(said(409, "AlreadyExists"), O.EXISTS, O.CONFLICT, O.CONFLICT, id="409 name taken"),
         pytest.param(

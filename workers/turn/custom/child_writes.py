@@ -14,7 +14,7 @@ import msgspec
 
 from oarlock.broker.values.objects import Cached
 from oarlock.cluster.answer import Answer
-from oarlock.cluster.outcome import Outcome, of_apply, of_change, of_delete
+from oarlock.cluster.outcome import Outcome, of_apply, of_delete
 from oarlock.controllers.comparison import differences
 from oarlock.controllers.entries import CustomController
 from oarlock.controllers.objects.status import status_merge_patch
@@ -32,6 +32,7 @@ from oarlock.controllers.wanted import (
     stamped,
     status_change,
 )
+from oarlock.workers.turn.custom.inputs import of_status
 from oarlock.workers.turn.custom.memory import Memory
 from oarlock.workers.turn.custom.open_deletes import OpenDeletes, entry_of
 from oarlock.workers.turn.custom.rewrites import Rewrites
@@ -206,7 +207,8 @@ def write_status(
     (answer,) = yield Send((Write("status", controller.resource, owner.namespace, owner.name, patch),))
     assert isinstance(answer, Answer)
     outcome.heed_throttling(answer)
-    match of_change(answer):
+    result, said = yield from of_status(answer, controller.resource, owner)
+    match result:
         case Outcome.DONE:
             outcome.cache_must_pass(controller.resource, answer.resource_version)
             memory.settle(owner.uid, kept, (("status", ""),) if answer.resource_version == rv else ())
@@ -214,8 +216,8 @@ def write_status(
         case Outcome.GONE:
             pass  # the event of its end wakes the key
         case Outcome.REFUSED:
-            outcome.failed(f"status of {owner.key}: {answer.message}")
-            outcome.events.append(Event(WARNING, "StatusFailed", answer.message))
+            outcome.failed(f"status of {owner.key}: {said}")
+            outcome.events.append(Event(WARNING, "StatusFailed", said))
         case _:
             outcome.retry = True
     return True

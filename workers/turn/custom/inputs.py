@@ -1,4 +1,6 @@
-"""What a controller of one's own looks at beside its object, and the versions that stand for all of it."""
+"""What a controller of one's own looks at beside its object, and the versions that stand for all of it; what a 404 says
+of its object.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,14 @@ from collections.abc import Sequence
 
 from oarlock.broker.values.claims import Claim
 from oarlock.broker.values.objects import Cached
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.outcome import Outcome, of_change
 from oarlock.controllers.entries import CustomController
-from oarlock.controllers.objects.whole import decode_whole
+from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.whole_routes import concerns_entry, named
-from oarlock.workers.turn.steps import Look, Steps
+from oarlock.workers.turn.steps import Look, Read, Steps
+
+NO_STATUS = "its kind has no status subresource, so nobody can write its status: write none, or add it to the kind"
 
 
 def versions_of_others(claim: Claim, watched: Sequence[tuple[str, Cached]]) -> list[str]:
@@ -32,3 +38,18 @@ def watched_by(claim: Claim, controller: CustomController) -> Steps[list[tuple[s
             cached = yield Look(resource, entries=(concerns_entry(controller.queue, claim.key),))
         found += [(resource, each) for each in cached]
     return found
+
+
+def of_status(answer: Answer, resource: str, own: Whole) -> Steps[tuple[Outcome, str]]:
+    """Sort the answer to a write of our object's status, and say it for people.
+
+    A kind without the status subresource answers 404 too, with the object's name if the kind is a custom one. So
+    before an object counts as gone, it is looked for.
+    """
+    result = of_change(answer)
+    if answer.code == 404 and result in (Outcome.GONE, Outcome.REFUSED):
+        look: Answer
+        (look,) = yield Read(resource, own.namespace, (own.name,))
+        if look.ok and look.uid == own.uid:
+            return Outcome.REFUSED, NO_STATUS
+    return result, answer.message

@@ -33,6 +33,7 @@ from oarlock.controllers.requests import (
 )
 from oarlock.controllers.whole_routes import concerns_entry, named
 from oarlock.workers.process.log_line import discreet
+from oarlock.workers.turn.custom.inputs import of_status
 from oarlock.workers.turn.steps import Announce, Look, Read, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
@@ -202,9 +203,13 @@ class Answers:
         manager = f"oarlock-{self._controller.name}"
         force = verb == "apply" and seen is not None  # else it could take over an object that the cache has yet to show
         answer = yield from self._send(Write(verb, *place, body, manager=manager, force=force))
-        result = of_change(answer)
+        if verb == "status":
+            result, said = yield from of_status(answer, place[0], self._own)
+        else:
+            result, said = of_change(answer), answer.message
         if result is not Outcome.DONE:
-            return self._error(place, answer, stale=seen is not None and result in (Outcome.CONFLICT, Outcome.GONE))
+            stale = seen is not None and result in (Outcome.CONFLICT, Outcome.GONE)
+            return self._error(place, answer, said, stale=stale)
         done = self._done(place, answer)
         return done.body if with_body else None
 
@@ -241,8 +246,8 @@ class Answers:
         return any(ref.get("controller") and ref.get("uid") == self._own.uid for ref in refs)
 
     @staticmethod
-    def _error(place: Place, answer: Answer, *, stale: bool = False) -> ApiError:
-        return ApiError(answer.code, f"{_called(place)}: {discreet(answer.message)}", stale=stale)
+    def _error(place: Place, answer: Answer, said: str = "", *, stale: bool = False) -> ApiError:
+        return ApiError(answer.code, f"{_called(place)}: {discreet(said or answer.message)}", stale=stale)
 
 
 def _called(place: Place) -> str:

@@ -527,3 +527,48 @@ def test_a_function_that_writes_its_status_and_waits_comes_again_when_it_says() 
         noted, rv = next(each.value for each in play.finish.changes if each.name == REWRITTEN), rv + 1
         assert Rewritten.parse(noted).until_ms <= now_ms + 1_500
         now_ms += 1_500
+
+
+def not_found(message: str, name: str = "") -> Answer:
+    status = {"kind": "Status", "status": "Failure", "reason": "NotFound", "message": message, "code": 404}
+    return Answer(404, json.dumps(status | {"details": {"name": name} if name else {}}).encode())
+
+
+NOT_FOUND = not_found('sites.example.com "blog" not found', "blog")
+OF_THE_PATH = not_found("the server could not find the requested resource")
+THERE = Answer(200, b'{"kind":"Site","metadata":{"name":"blog","uid":"u-1"}}')
+ANOTHER = Answer(200, b'{"kind":"Site","metadata":{"name":"blog","uid":"u-2"}}')
+
+
+@pytest.mark.parametrize(
+    ("said", "looks", "stale", "text"),
+    [
+        (NOT_FOUND, NOT_FOUND, True, "not found"),
+        (NOT_FOUND, ANOTHER, True, "not found"),
+        (NOT_FOUND, THERE, False, "its kind has no status subresource"),
+        (OF_THE_PATH, THERE, False, "its kind has no status subresource"),
+        (OF_THE_PATH, OF_THE_PATH, False, "could not find the requested resource"),
+    ],
+    ids=[
+        "gone",
+        "another",
+        "no status of a custom kind",
+        "no status of a kind of the server",
+        "the kind is not served",
+    ],
+)
+def test_a_status_that_was_not_found(said: Answer, looks: Answer, stale: bool, text: str) -> None:
+    """Only an object that has gone lets the turn end in silence."""
+    play = Play(SetStatus(b'{"status":{"x":1}}'), answers=[[said], [looks], *([] if stale else [0])])
+    (error,) = play.run.answers
+    assert (error.code, error.stale, text in str(error)) == (404, stale, True)
+    assert [each.reason for each in play.outcome.events] == ([] if stale else ["Failed"])
+    assert play.finish.verdict is Verdict.RETRY
+
+
+def test_a_finalizer_of_a_kind_that_is_not_served_is_a_failure() -> None:
+    play = Play(controller="held", answers=[[OF_THE_PATH]])
+    assert (play.finish.verdict, play.failure) == (
+        Verdict.RETRY,
+        "finalizers of shop/blog: the server could not find the requested resource",
+    )

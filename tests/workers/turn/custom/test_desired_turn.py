@@ -24,7 +24,7 @@ from oarlock.controllers.wanted import CHANGED, UserError
 from oarlock.sdk.entries import entries_of
 from oarlock.workers.process.exit_code import ForcedStop
 from oarlock.workers.turn.custom.desired import DesiredContext, desired
-from oarlock.workers.turn.steps import Announce, Grant, Reserve, Send, TurnFailed, Write
+from oarlock.workers.turn.steps import Announce, Grant, Read, Reserve, Send, TurnFailed, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
 MAPS = "configmaps.v1"
@@ -48,13 +48,20 @@ def clock(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
     return oarlock.Result()
 
 
+@oarlock.desired(SITE)
+def telling(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
+    return oarlock.Result(status={"ready": True})
+
+
 @oarlock.desired(SITE, children=["v1 ConfigMap"], every_s=60)
 def raising(obj: dict[str, Any], children: oarlock.Children) -> oarlock.Result:
     raise raised[-1]
 
 
 raised: list[BaseException] = []
-CONTROLLERS = {each.name: each for each in entries_of([site, clock, raising]) if isinstance(each, DesiredController)}
+CONTROLLERS = {
+    each.name: each for each in entries_of([site, clock, telling, raising]) if isinstance(each, DesiredController)
+}
 
 
 def cached(obj: dict[str, Any], rv: str, fault: str = "") -> Cached:
@@ -74,11 +81,23 @@ def as_applied(write: Write, uid: str, rv: str) -> dict[str, Any]:
     return obj
 
 
-class Play:
-    """Turns of one worker. ``writes``: all that it sent; ``granted``: of the rate limit, turn by turn."""
+def not_found(message: bytes, details: bytes = b"{}") -> Answer:
+    said = b'{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"%s","details":%s}'
+    return Answer(404, said % (message, details))
 
-    def __init__(self, controller: str = "site") -> None:
-        self._controller = CONTROLLERS[controller]
+
+NOT_FOUND = not_found(b'sites.example.com \\"blog\\" not found', b'{"name":"blog"}')
+OF_THE_PATH = not_found(b"the server could not find the requested resource")
+THERE = Answer(200, b'{"kind":"Site","metadata":{"name":"blog","uid":"o-1"}}')
+
+
+class Play:
+    """Turns of one worker. ``writes``: all that it sent; ``granted``: of the rate limit, turn by turn; ``looks``: what
+    it sees of its object, live.
+    """
+
+    def __init__(self, controller: str = "site", looks: Answer = NOT_FOUND) -> None:
+        self._controller, self._looks = CONTROLLERS[controller], looks
         self._ctx, self.writes = DesiredContext.of(self._controller), list[Write]()
         self.announced = list[Entry]()
 
@@ -112,6 +131,8 @@ class Play:
                     case Send(writes=writes):
                         self.writes += writes
                         result = [next(given, None) or self._done(each) for each in writes]
+                    case Read():
+                        result = [self._looks]
                     case _:
                         result = []
         except StopIteration as end:
@@ -250,3 +271,29 @@ def test_a_delete_that_can_land_no_more_ends_though_the_function_wants_nothing(e
     noted = ["owner", "o-1", field, "pending since_ms=1 sent_ms=1 tries=1 uid=u-c rv=9 over"]
     finish = Play("raising").turn([cached(wish("c") | {"metadata": {"name": "c", "uid": "u-c"}}, "9")], noted=noted)
     assert Change.drop(field) in finish.changes
+
+
+NO_STATUS = "its kind has no status subresource, so nobody can write its status: write none, or add it to the kind"
+
+
+@pytest.mark.parametrize(
+    ("answer", "looks", "verdict", "told"),
+    [
+        (NOT_FOUND, NOT_FOUND, Verdict.OK, []),
+        (NOT_FOUND, THERE, Verdict.RETRY, [("StatusFailed", NO_STATUS)]),
+        (OF_THE_PATH, THERE, Verdict.RETRY, [("StatusFailed", NO_STATUS)]),
+        (
+            OF_THE_PATH,
+            OF_THE_PATH,
+            Verdict.RETRY,
+            [("StatusFailed", "the server could not find the requested resource")],
+        ),
+    ],
+    ids=["gone", "no status of a custom kind", "no status of a kind of the server", "the kind is not served"],
+)
+def test_a_status_that_was_not_found(
+    answer: Answer, looks: Answer, verdict: Verdict, told: list[tuple[str, str]]
+) -> None:
+    play = Play("telling", looks)
+    assert play.turn(answers=[answer]).verdict is verdict
+    assert [(each.reason, each.message) for each in play.outcome.events] == told
