@@ -131,6 +131,9 @@ class PuppetEngine:
             connect(self._settings.redis_url).rpush(CANCELLED, key)
             raise
 
+    def took_too_long(self, turn: PuppetTurn, limit_s: int) -> None:
+        """It runs no function of a user."""
+
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         return self._broker.finish(finishes)
 

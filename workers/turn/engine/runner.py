@@ -300,6 +300,8 @@ class TurnRunner:
             self._ended.append(Ended(failed.finish, failed, each.trace))
         except Exception as error:  # the edge of a turn: whatever it was, the key is tried again
             if each.turn is not None:
+                if isinstance(error, JobTimeoutException) and each.turn.waits_for is not None:
+                    self._engine.took_too_long(each.turn, self._limit_s)
                 each.turn.abandon()
             self._ended.append(Ended(_retried(each, error), error, each.trace))
         return True

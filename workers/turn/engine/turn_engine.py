@@ -30,6 +30,7 @@ from oarlock.controllers.entries import (
     StepsController,
 )
 from oarlock.controllers.objects.codec import CodecError
+from oarlock.controllers.pods.events import WARNING, Event
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry_of
 from oarlock.workers.budget.limiter import current_lane
 from oarlock.workers.process.clock import Clock
@@ -71,6 +72,10 @@ LOAD_MIN = 200
 """From so many children in a batch on, Redis saves more by a call without a script than that call costs."""
 READ_AHEAD_AGAIN_MS = 10_000
 """A local cache that is still not known then is read ahead again."""
+TOO_LONG_TOLD_AGAIN_MS = 600_000
+"""Until it is told again of an object that its function takes longer than a turn may."""
+TOO_LONG_MAX = 1_000
+"""Such objects that are remembered. Beyond it the oldest may be told of again."""
 OUTAGE_AFTER = 3
 """Transport errors in a row after which nothing is claimed until the API answers a probe."""
 
@@ -116,6 +121,8 @@ class TurnEngine(ABC):
             for each in controllers
             if isinstance(each, StepsController)
         }
+        self._too_long: dict[tuple[str, str], int] = {}
+        """By queue and UID, when it was told last that the function takes too long."""
         self._looks: dict[Look, list[Cached]] = {}
         """Answers that turns of the batch in hand may share."""
         self._transport_errors = self._read_ahead_ms = 0
@@ -268,6 +275,28 @@ class TurnEngine(ABC):
                 raise outcome.failure(f"{' and '.join(controller.local_caches)} are not known yet")
             view = view._replace(nodes=self._local_caches["nodes"].objects, nodes_age_ms=nodes.age_ms)
         return turn(claim, view, controller, self._contexts[claim.queue], outcome)
+
+    def took_too_long(self, running: RunningTurn, limit_s: int) -> None:
+        """The turn is about to be abandoned, as its time is up. That of a function of the steps style is told on the
+        object: it would be given up and begun again without end.
+        """
+        claim, now_ms = running.claim, self._clock.mono_ms()
+        if claim.queue not in self._custom or claim.owner is None:
+            return
+        about = (claim.queue, claim.owner.uid)
+        if about in self._too_long and now_ms - self._too_long[about] < TOO_LONG_TOLD_AGAIN_MS:
+            return
+        self._too_long.pop(about, None)
+        self._too_long[about] = now_ms
+        if len(self._too_long) > TOO_LONG_MAX:
+            del self._too_long[next(iter(self._too_long))]
+        name = CONTROLLERS[claim.queue].name
+        said = (
+            f"the function of {name} was not done after {limit_s} s, the limit of a turn: it is given up, and begun"
+            " again from its start; do less in one turn, or raise --turn-limit-ms, and with it --stall-ms"
+        )
+        running.outcome.events.append(Event(WARNING, "Failed", said))
+        log.warning(line("function_too_long", controller=name, key=claim.key, limit_s=limit_s))
 
     def finish(self, finishes: Sequence[Finish]) -> list[int]:
         """End turns in one call. For each: failed turns in a row, or -1 where the claim was lost."""

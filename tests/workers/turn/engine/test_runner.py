@@ -54,6 +54,10 @@ class Turn:
         self._claim, self._script, self._told = claim, list(script), told
         self.waits_for: Future[Any] | None = None
 
+    @property
+    def key(self) -> str:
+        return self._claim.key
+
     def advance(self) -> Finish | None:
         self._told.append(self._claim.key)
         self.waits_for = None
@@ -96,6 +100,9 @@ class Rig:
         turn = Turn(claim, self.scripts[claim.key], self.told)
         self.begun.append(weakref.ref(turn))
         return turn
+
+    def took_too_long(self, turn: Turn, limit_s: int) -> None:
+        self.told.append(f"{turn.key} took more than {limit_s} s")
 
     def finish(self, finishes: Any) -> list[int]:
         self.told.append("end of " + " ".join(each.key for each in finishes))
@@ -234,7 +241,7 @@ def test_one_that_waits_beyond_the_limit_of_a_turn_is_cut_off() -> None:
         a=[first, answered(second), never],
         b=[answered(first), second, lambda: rig.clock.advance(too_long_ms)],
     )
-    assert told == ["a", "b", "a", "b", "end of b", "a abandoned", "end of a"]
+    assert told == ["a", "b", "a", "b", "end of b", "a took more than 45 s", "a abandoned", "end of a"]
     assert never.cancelled()
     assert isinstance(rig.failures["a"], JobTimeoutException)
     assert rig.failures["b"] is None
