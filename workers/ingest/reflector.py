@@ -21,7 +21,7 @@ from oarlock.workers.ingest.applier import DONE, NOTHING, Applied, Applier
 from oarlock.workers.ingest.known_owners import KnownOwners
 from oarlock.workers.ingest.lister_watcher import End, Ending, ListerWatcher, Stream, WatchStream
 from oarlock.workers.ingest.projection import OutOfOrder, Projector
-from oarlock.workers.ingest.relist import ApiWentBack, Listed, Relist, Unlisted
+from oarlock.workers.ingest.relist import STAGING_LOCK_MS, ApiWentBack, Listed, Relist, Unlisted
 from oarlock.workers.ingest.standby import LOOK_MS, Standby
 from oarlock.workers.ingest.upstream_detector import UpstreamDetector
 from oarlock.workers.ingest.verification import Verdict, Verification
@@ -87,7 +87,7 @@ class Reflector:
         self._probe: Stream[Page] | None = None
         self._relist: Relist | None = None
         self._pages: Pages | None = None
-        self._due_ms = self._failures = 0
+        self._due_ms = self._list_due_ms = self._failures = 0
         self._unchecked = True
         """Whether to compare with the shared watermark before the next events are applied."""
         self._watch_since_ms, self._heard, self._quiet = 0, False, False
@@ -123,7 +123,7 @@ class Reflector:
         """Work for no epoch."""
         self._drop_streams()
         self.applier.start("")
-        self._due_ms = self._failures = 0
+        self._due_ms = self._list_due_ms = self._failures = 0
         self._unchecked = True
         self._must_list, self._expired = False, ""
         self._end_verification()
@@ -134,7 +134,7 @@ class Reflector:
         self._drop_streams()
         self._end_verification()
         self.listed, self._must_list, self.state = False, True, ReflectorState.SEEKING
-        self._due_ms = 0
+        self._due_ms = self._list_due_ms = 0
 
     def verify(self) -> None:
         """Have the cache hold all that the API has by now: compare, where it was listed before, else list."""
@@ -225,7 +225,7 @@ class Reflector:
                 return 0
             if now_ms < self._patient_until_ms:
                 return self._wait(now_ms, LOOK_MS)
-        if not may_list:
+        if not may_list or now_ms < self._list_due_ms:
             return self._wait(now_ms, ASK_AGAIN_MS)
         self._end_verification()  # the list will do
         pages = self.lister_watcher.pages(PAGE_LIMIT)
@@ -235,6 +235,7 @@ class Reflector:
 
     def _go_on_from(self, broker: Broker, mark: str, now_ms: int) -> None:
         """Follow a watermark, which another ingestor has moved if our own watch has expired."""
+        self._failures = self._list_due_ms = 0
         if self._expired and not self.resource.owner_queue:
             self._expired = ""
             self._standby.begin(now_ms)
@@ -291,8 +292,10 @@ class Reflector:
             case Unlisted(why, elsewhere):
                 self._drop_streams()
                 self.state = ReflectorState.SEEKING
-                if not elsewhere:
-                    self._complain("list failed", why)
+                if elsewhere:  # its list moves the watermark, which is looked at all the same
+                    self._list_due_ms = now_ms + min(STAGING_LOCK_MS, self._back_off(now_ms))
+                    return self._wait(now_ms, ASK_AGAIN_MS)
+                self._complain("list failed", why)
                 return self._back_off(now_ms)
             case None:
                 return 0 if busy else CHECK_EVERY_MS

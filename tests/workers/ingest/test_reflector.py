@@ -17,7 +17,7 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.applier import BATCH_EVENTS
 from oarlock.workers.ingest.lister_watcher import End, Ending
-from oarlock.workers.ingest.reflector import CHECK_EVERY_MS, PATIENCE_MS, REST_MS, ReflectorState
+from oarlock.workers.ingest.reflector import ASK_AGAIN_MS, CHECK_EVERY_MS, PATIENCE_MS, REST_MS, ReflectorState
 from oarlock.workers.ingest.relist import STAGING_LOCK_MS
 from oarlock.workers.ingest.standby import LOOK_MS
 from tests.workers.ingest.ingest_api import PODS, REPLICASETS, pod_json, replicaset_json
@@ -260,6 +260,30 @@ def test_of_two_that_need_a_list_one_reads_it_and_both_go_on(opened: Rig) -> Non
     opened.settle()
     assert first.reflectors[PODS].state == second.reflectors[PODS].state == ReflectorState.WATCHING
     assert first.reflectors[PODS].position == second.reflectors[PODS].position == str(opened.api.rv)
+    assert opened.check_cache() == 2
+
+
+def test_one_that_is_kept_from_listing_asks_seldom_and_hears_at_once(opened: Rig) -> None:
+    """A list of a large cluster takes long. The other one asks for few first pages meanwhile, and goes on with it."""
+    first, second = opened.processes[0], opened.start("b")
+    opened.settle()
+    for number in range(8):
+        opened.api.put(PODS, owned(number, restarts=1))
+    opened.api.floor[PODS] = opened.api.rv
+    first.sources[PODS].answers = False
+    opened.run_for(PATIENCE_MS + LOOK_MS, first, step_ms=LOOK_MS)
+    assert first.reflectors[PODS].state is ReflectorState.LISTING
+    first.sources[PODS].answers = True
+    first.round()
+    first.sources[PODS].answers = False  # its first page has come, the others take long
+    listed_before = second.sources[PODS].lists
+    opened.run_for(20_000, first, second)
+    assert first.reflectors[PODS].state is ReflectorState.LISTING
+    assert 2 <= second.sources[PODS].lists - listed_before <= 12
+    first.sources[PODS].answers = True
+    opened.settle(first)
+    opened.run_for(ASK_AGAIN_MS, second)
+    assert second.reflectors[PODS].state in (ReflectorState.STANDBY, ReflectorState.WATCHING)
     assert opened.check_cache() == 2
 
 
