@@ -67,10 +67,19 @@ def decoded(cls: type, value: Any) -> Any:
     try:
         return cls.model_validate(value)  # type: ignore[attr-defined]
     except Exception as error:  # pydantic's ValidationError, which has `errors`; or anything, of a validator
+        if says_nothing_of_it(error):
+            raise
         if not isinstance(error, ValueError) or not hasattr(error, "errors"):
             raise ModelMisfit((), raised(error, cls)) from None
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise ModelMisfit(tuple(first["loc"]), first["msg"]) from None
+
+
+def says_nothing_of_it(error: Exception) -> bool:
+    """Whether this came while an object was decoded, and not of it: what ends a turn early is raised by a signal,
+    wherever the code is. The object has to be tried again.
+    """
+    return isinstance(error, MemoryError) or getattr(error, "of_the_turn", False)
 
 
 def raised(error: Exception, cls: type) -> str:

@@ -66,6 +66,8 @@ class Typed(Generic[T]):
         except msgspec.DecodeError as error:
             raise DoesNotFit(f"no JSON: {error}") from None
         except Exception as error:  # of a __post_init__: whatever it raises, the object cannot be read
+            if pydantic_models.says_nothing_of_it(error):
+                raise
             raise DoesNotFit(f"the object: {pydantic_models.raised(error, self.model)}") from None
 
     def from_json(self, obj: dict[str, Any]) -> T:
@@ -104,6 +106,8 @@ class Typed(Generic[T]):
                 try:
                     self._decoder.decode(msgspec.json.encode(_replaced(obj, way[:index], {name: entries[name]})))
                 except Exception as error:  # of a __post_init__, too
+                    if pydantic_models.says_nothing_of_it(error):
+                        raise
                     if str(error) == said:
                         return self._resolved(obj, (*way[:index], name, *way[index + 1 :]), said)
         return way

@@ -11,6 +11,8 @@ import pytest
 import oarlock
 from oarlock.sdk.objects import to_json
 from oarlock.sdk.types.typed import DoesNotFit, Typed
+from oarlock.workers.rq.shell import TurnStopped
+from oarlock.workers.turn.engine.runner import TurnTookTooLong
 from tests.sdk.types_of_all_kinds import Http, Size, Tcp, Thing, ThingStatus
 
 GOOD: dict[str, Any] = {"image": "a"}
@@ -134,6 +136,24 @@ def test_a_type_that_raises_what_it_likes_is_a_misfit(model: Callable[[], type[o
     assert fault.startswith(told)
     assert fault.endswith(" of test_typed.py); raise ValueError for what is not allowed")
     assert Typed(model()).fault(body({"name": "eu"})) == ""
+
+
+@pytest.mark.parametrize("interruption", [TurnTookTooLong("30 s"), TurnStopped("asked"), MemoryError()], ids=repr)
+@pytest.mark.parametrize("in_pydantic", [False, True], ids=["a Struct", "a pydantic model"])
+def test_what_ends_a_turn_says_nothing_of_the_object(interruption: Exception, in_pydantic: bool) -> None:
+    """It is raised by a signal, wherever the code is. As a misfit the object would count as Never."""
+
+    def interrupted(_: Any) -> None:
+        raise interruption
+
+    if in_pydantic:
+        pydantic = pytest.importorskip("pydantic")
+        spec = pydantic.create_model("Spec", name=(Annotated[str, pydantic.AfterValidator(interrupted)], ...))
+    else:
+        spec = type("Spec", (oarlock.Struct,), {"__annotations__": {"name": str}, "__post_init__": interrupted})
+    model = oarlock.resource("example.com/v1")(type("Place", (oarlock.Object,), {"__annotations__": {"spec": spec}}))
+    with pytest.raises(type(interruption)):
+        Typed(model).decode(body({"name": "eu"}))
 
 
 def test_pydantic_there_and_back() -> None:

@@ -61,6 +61,9 @@ class UnknownQueue(ValueError):
 class TurnStopped(Exception):
     """`stop-job`: the turn is ended, its key stays and is tried again."""
 
+    of_the_turn = True
+    """It says nothing of the object that was being decoded (see sdk/types)."""
+
 
 def _shard_of(settings: Settings) -> str:
     """The shard a worker serves. RQ's command line shows a traceback for what it does not know: one line instead."""

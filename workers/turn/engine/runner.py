@@ -42,6 +42,13 @@ LOOK_MS = 100
 """How often the runner looks for turns that have waited for too long."""
 
 
+class TurnTookTooLong(JobTimeoutException):  # type: ignore[misc]
+    """The time of a turn is up: it is given up, and its key is tried again."""
+
+    of_the_turn = True
+    """It says nothing of the object that was being decoded (see sdk/types)."""
+
+
 EngineFactory = Callable[[Settings, RedisBroker, Sequence[str], RequestObserver], "TurnEngine"]
 """Makes the engine of one process for these queues; the observer hears of its requests. Called after the last fork."""
 
@@ -231,7 +238,7 @@ class TurnRunner:
             self._look_ms = now_ms + LOOK_MS
             for each in self._waiting.begun_before(now_ms - self._limit_s * 1_000):
                 limit = f"Task exceeded maximum timeout value ({self._limit_s} seconds)"
-                self._waiting.fail(each, JobTimeoutException(limit))
+                self._waiting.fail(each, TurnTookTooLong(limit))
         left_ms = self._ended_ms + self._settings.slow_turn_ms - now_ms if self._ended else LOOK_MS
         if left_ms <= 0:
             self._finish()
@@ -276,7 +283,7 @@ class TurnRunner:
         try:
             if each.failure is not None:
                 raise each.failure
-            with self._limit(limit_s, JobTimeoutException), each.trace.current():
+            with self._limit(limit_s, TurnTookTooLong), each.trace.current():
                 self._stepping = each
                 try:
                     if batch is not None:
@@ -300,7 +307,7 @@ class TurnRunner:
             self._ended.append(Ended(failed.finish, failed, each.trace))
         except Exception as error:  # the edge of a turn: whatever it was, the key is tried again
             if each.turn is not None:
-                if isinstance(error, JobTimeoutException) and each.turn.waits_for is not None:
+                if isinstance(error, TurnTookTooLong) and each.turn.waits_for is not None:
                     self._engine.took_too_long(each.turn, self._limit_s)
                 each.turn.abandon()
             self._ended.append(Ended(_retried(each, error), error, each.trace))
