@@ -47,7 +47,7 @@ class Words:
         A function runs at least once for a version, so give the key to what it calls, or ask there first. It is
         `<uid>-<generation>`. Of a kind whose objects have no generation, as ConfigMaps, a digest of all but metadata
         and status takes its place, with `-deleting` behind it once the object is being deleted. So there a content that
-        comes back has its former key.
+        comes back has its former key, and the key changes when other fields of the kind are cached.
         """
         version = self._meta.get("generation")
         if not version:
