@@ -105,7 +105,7 @@ def test_a_turn_that_overruns_its_time_is_ended_on_both_threads_and_its_key_trie
     rig.add("default/held-1")
     until(lambda: rig.failures("default/held-1") == 1)
     until(lambda: rig.admin.lrange(CANCELLED, 0, -1) == [b"default/held-1"])
-    until(lambda: "JobTimeoutException: Task exceeded maximum timeout value (1 seconds)" in rig.log())
+    until(lambda: "TurnTookTooLong: Task exceeded maximum timeout value (1 seconds)" in rig.log())
     until(lambda: rig.begun("default/held-1") == 2)
     rig.add("default/ok-1")
     assert rig.ended("default/held-1") == 0
