@@ -84,6 +84,8 @@ def job(obj: Job, ctx: oarlock.Context) -> None:
     """Play the script that the object names, and write what came of it into the status."""
     if obj.status:
         return  # done
+    if ctx.get("ConfigMap", "taken") is None or ctx.get("Secret", "tls") is None:
+        raise oarlock.Later(seconds=0.05)  # the cache of a cluster is behind, that of a FakeContext never
     try:
         came = SCRIPTS[obj.spec.script](ctx)
     except oarlock.ApiError as error:
