@@ -45,6 +45,9 @@ OWN_PODS_OR_COUNTS: Children = (("pods", "owner", "counts"), ("pods", "orphan", 
 OWN_REVISIONS: Children = (("controllerrevisions", "owner", "uid"), ("controllerrevisions", "orphan", "wanted"))
 OWN_REPLICASETS: Children = (("replicasets", "owner", "uid"), ("replicasets", "orphan", "wanted"))
 
+FLAG_SUFFIX = "-controller"
+"""What upstream's names of controllers may end with in --controllers."""
+
 
 class Controller(msgspec.Struct, frozen=True, kw_only=True):
     """What controllers of every shape have.
@@ -65,8 +68,8 @@ class Controller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flag_name(self) -> str:
-        """What --controllers calls it, with or without "-controller"."""
-        return self.name.removesuffix("-controller")
+        """What --controllers calls it, with or without FLAG_SUFFIX."""
+        return self.name.removesuffix(FLAG_SUFFIX)
 
     @property
     def queue(self) -> str:

@@ -14,6 +14,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from oarlock.controllers.entries import FLAG_SUFFIX
 from oarlock.sdk.definitions import Definition
 from oarlock.sdk.kinds import BadDefinition
 
@@ -33,10 +34,10 @@ def load(what: str | Path) -> list[Definition]:
         if found.setdefault(each.name, each) is not each:
             raise BadDefinition(f"{text}: two controllers are called {each.name!r}; give one of them name=")
     for name in found:
-        if f"{name}-controller" in found:
+        if name + FLAG_SUFFIX in found:
             raise BadDefinition(
-                f"{text}: the controllers {name!r} and '{name}-controller' are one to --controllers, which takes a name"
-                " with and without -controller; give one of them another name="
+                f"{text}: the controllers {name!r} and {name + FLAG_SUFFIX!r} are one to --controllers, which takes"
+                f" a name with and without {FLAG_SUFFIX}; give one of them another name="
             )
     if not found:
         raise BadDefinition(f"{text}: no controllers in it; put @oarlock.desired or @oarlock.steps above a function")

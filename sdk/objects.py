@@ -126,9 +126,8 @@ def to_json(obj: Any) -> Any:
     """A typed object or part as dicts, lists and scalars, with the API's names. An Object gets apiVersion and kind."""
     try:
         plain = _builtins(obj)
-    except (
-        TypeError
-    ):  # or it holds a set whose members have no order, as those of an Enum; what is no JSON raises again
+    except TypeError:
+        # Perhaps it holds a set whose members have no order, as those of an Enum; what is no JSON raises again.
         plain = _builtins(_with_sets_as_lists(obj))
     if isinstance(obj, Object):
         kind = type(obj).kind

@@ -199,10 +199,14 @@ class Reflector:
         return for_ms
 
     def _back_off(self, now_ms: int) -> int:
+        return self._wait(now_ms, self._next_pause_ms())
+
+    def _next_pause_ms(self) -> int:
+        """It grows from one failure to the next."""
         least_ms, most_ms = RETRY_MS
         self._failures += 1
-        longest_ms = min(most_ms, least_ms * 2 ** min(self._failures, 10))
-        return self._wait(now_ms, round(longest_ms * self._random.uniform(0.5, 1)))
+        longest_ms: int = min(most_ms, least_ms * 2 ** min(self._failures, 10))
+        return round(longest_ms * self._random.uniform(0.5, 1))
 
     def _complain(self, event: str, why: str) -> None:
         """Warn, but not of the same thing again and again: a request that fails is repeated every ten seconds."""
@@ -293,7 +297,7 @@ class Reflector:
                 self._drop_streams()
                 self.state = ReflectorState.SEEKING
                 if elsewhere:  # its list moves the watermark, which is looked at all the same
-                    self._list_due_ms = now_ms + min(STAGING_LOCK_MS, self._back_off(now_ms))
+                    self._list_due_ms = now_ms + min(STAGING_LOCK_MS, self._next_pause_ms())
                     return self._wait(now_ms, ASK_AGAIN_MS)
                 self._complain("list failed", why)
                 return self._back_off(now_ms)

@@ -9,11 +9,10 @@ from functools import lru_cache
 from typing import Any
 
 from oarlock.cluster.resources import Resource
-from oarlock.controllers.entries import CustomController, Watched
+from oarlock.controllers.entries import FLAG_SUFFIX, CustomController, Watched
 from oarlock.controllers.registry import CONTROLLERS, FAN_OUTS
 from oarlock.workers.process.settings import BadSetting, Settings
 
-_SUFFIX = "-controller"
 _resource = lru_cache(256)(Resource)
 
 
@@ -37,7 +36,7 @@ def enabled_queues(text: str) -> tuple[str, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = controller_names()
     for word in words:
-        if word != "*" and word.removeprefix("-").removesuffix(_SUFFIX) not in names:
+        if word != "*" and word.removeprefix("-").removesuffix(FLAG_SUFFIX) not in names:
             raise BadSetting(f"OARLOCK_CONTROLLERS={text}: there is no {word!r}; there are *, {', '.join(names)}")
     chosen = [queue for name, queue in names.items() if _enabled(name, words)]
     if not chosen:
@@ -48,9 +47,9 @@ def enabled_queues(text: str) -> tuple[str, ...]:
 
 def _enabled(name: str, words: Sequence[str]) -> bool:
     for word in words:
-        if word.removesuffix(_SUFFIX) == name:
+        if word.removesuffix(FLAG_SUFFIX) == name:
             return True
-        if word.removeprefix("-").removesuffix(_SUFFIX) == name:
+        if word.removeprefix("-").removesuffix(FLAG_SUFFIX) == name:
             return False
     return "*" in words
 
