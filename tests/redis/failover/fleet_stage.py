@@ -86,6 +86,14 @@ class Judge:
     def created(self) -> int:
         return sum(1 for event in self.pods if event["type"] == "ADDED")
 
+    def has_heard(self, pods: list[dict[str, Any]], owners: list[dict[str, Any]]) -> bool:
+        """Whether the watches have come as far as the newest of these objects."""
+        return all(
+            max(map(_rv, heard), default=0)
+            >= max((int(each["metadata"]["resourceVersion"]) for each in listed), default=0)
+            for heard, listed in ((self.pods, pods), (self.owners, owners))
+        )
+
 
 def _rv(event: dict[str, Any]) -> int:
     return int(event["object"]["metadata"]["resourceVersion"])
@@ -204,7 +212,7 @@ class FleetStage:
         return counts == self.asked
 
     def await_rest(self, limit_s: float = 120.0) -> float:
-        """End the load. Seconds until all is at rest."""
+        """End the load. Seconds until all is at rest; the judge has then heard of all of it."""
         if self._loading is not None:
             self._loaded.set()
             self._loading.join(limit_s)
@@ -212,7 +220,10 @@ class FleetStage:
             self._loading = None
         began_s = time.monotonic()
         until(self.at_rest, limit_s, f"rest; {self.seed}")
-        return time.monotonic() - began_s
+        rested_s = time.monotonic() - began_s
+        pods, owners = self.ask("GET", PODS)["items"], self.ask("GET", SETS)["items"]
+        until(lambda: self.judge.has_heard(pods, owners), what="the judge's watches")
+        return rested_s
 
     # -- the fleet -------------------------------------------------------------------------------------------------
 

@@ -36,3 +36,13 @@ def test_what_was_asked_for_or_replaced_is_none() -> None:
 def test_a_pod_that_is_replaced_before_it_leaves_is_found() -> None:
     judge = Judge(pods=[pod(2, "a"), pod(3, "b"), pod(4, "a", "DELETED")], owners=[owner(1, 1)])
     assert judge.over_creations() == ["3: b is 2 of 1"]
+
+
+def test_a_judge_has_heard_all_when_both_watches_are_as_far_as_what_is_there() -> None:
+    events = [owner(1, 1), pod(2, "a"), pod(4, "b"), owner(5, 2)]
+    pods, owners = [events[1]["object"], events[2]["object"]], [events[3]["object"]]
+    assert not Judge().has_heard(pods, owners)
+    assert not Judge(pods=events[1:2], owners=[events[0], events[3]]).has_heard(pods, owners)
+    assert not Judge(pods=events[1:3], owners=events[:1]).has_heard(pods, owners)
+    assert Judge(pods=events[1:3], owners=[events[0], events[3]]).has_heard(pods, owners)
+    assert Judge().has_heard([], [])
