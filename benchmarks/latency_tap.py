@@ -1,10 +1,11 @@
 """What lies between a fleet and its API server for `latency`: it passes everything on, and keeps moments.
 
 `python -m benchmarks.latency_tap HOST:PORT` listens on a free port of the loopback and prints ``{"port": N}``. Once its
-stdin ends it prints ``{"told_ns": {owner: ns}, "asked_ns": {owner: ns}}``, by the monotonic clock: when the first event
-with an owner's name went out to the fleet, and when its first pod was asked for.
+stdin ends it prints ``{"told_ns": {owner: ns}, "asked_ns": {owner: ns}}``, as unix time: when the first event with an
+owner's name went out to the fleet, and when its first pod was asked for.
 
-One thread over select: an event loop would take part of what is measured.
+One thread over select: an event loop would take part of what is measured. When a request came is the kernel's to say:
+the tap, which is woken for it, is no part of the fleet.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import json
 import re
 import select
 import socket
+import struct
 import sys
 import time
 from collections.abc import Sequence
 from typing import IO, Any
 
 PIECE_BYTES = 1 << 18
+SO_TIMESTAMPNS = 35
+"""Of Linux, and the type of the message that brings the stamp: seconds and nanoseconds."""
+STAMP = struct.Struct("@qq")
 OWNER = re.compile(rb"latency-\d{5}")
 POST_PODS = re.compile(rb"POST \S*/pods[ ?]")
 
@@ -50,6 +55,7 @@ class Tap:
     def _accept(self) -> None:
         near, _ = self._listening.accept()
         far = socket.create_connection(self._target)
+        near.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         for one, other in ((near, far), (far, near)):
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._peers[one] = other
@@ -59,10 +65,11 @@ class Tap:
         """A failure of either side ends both, as its end does."""
         peer = self._peers[source]
         try:
-            piece = source.recv(PIECE_BYTES)
             if source in self._of_fleet:
-                self._asked(source, piece)
+                piece, stamps, *_ = source.recvmsg(PIECE_BYTES, socket.CMSG_SPACE(STAMP.size))
+                self._asked(source, piece, stamps)
             else:
+                piece = source.recv(PIECE_BYTES)
                 self._told(piece)
             if piece:
                 peer.sendall(piece)
@@ -74,16 +81,17 @@ class Tap:
             self._of_fleet.discard(each)
             each.close()
 
-    def _asked(self, source: socket.socket, piece: bytes) -> None:
-        now_ns = time.monotonic_ns()
+    def _asked(self, source: socket.socket, piece: bytes, stamps: Sequence[tuple[int, int, bytes]]) -> None:
         if POST_PODS.match(piece):
-            self._posting_ns[source] = now_ns
+            ((_, _, stamp),) = stamps
+            seconds, ns = STAMP.unpack(stamp)
+            self._posting_ns[source] = seconds * 1_000_000_000 + ns
         if source in self._posting_ns and (owner := OWNER.search(piece)):
             self.asked_ns.setdefault(owner[0].decode(), self._posting_ns.pop(source))
 
     def _told(self, piece: bytes) -> None:
         for owner in OWNER.findall(piece):
-            self.told_ns.setdefault(owner.decode(), time.monotonic_ns())
+            self.told_ns.setdefault(owner.decode(), time.time_ns())
 
 
 def main(argv: Sequence[str]) -> None:
