@@ -28,6 +28,9 @@ NOT_FOUND = 404
 BREATH_S, BREATH_MAX_S = 0.004, 0.012
 """Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
 do. The first event after a pause is handed over at once. While reads bring MANY events, breaths grow."""
+FIRST_BREATH_S, PAUSE_MS = 0.001, 20
+"""The breath after a pause of so long. What ends a pause is often what a turn has made and changes at once, such as a
+new ReplicaSet and its size."""
 MANY, FULL = 4, BATCH_EVENTS
 """After a FULL read, which is enough for a call of the broker, there is no breath: more is there already."""
 UNAWAITED_S = 0.028
@@ -95,19 +98,27 @@ class ApiListerWatcher:
         return buffer
 
     async def _watch(self, rv: str, buffer: StreamBuffer[WatchEvent]) -> None:
-        breath_s = BREATH_S
+        breath_s, listening_ms = BREATH_S, self._clock.mono_ms()
         async with aclosing(self._client.watch_batches(self._resource, rv, idle_s=self._idle_s)) as batches:
             async for batch in batches:
                 self._heard_ms, self._deaf = self._clock.mono_ms(), False
+                paused = self._heard_ms - listening_ms >= PAUSE_MS
                 await buffer.put(batch)
-                if len(batch) >= FULL:
-                    continue
-                held = len(buffer)
-                await self._sleep(breath_s)
-                if held and len(buffer) >= held:
-                    await self._sleep(UNAWAITED_S - breath_s)
-                breath_s = _next_breath_s(breath_s, len(batch), buffer.awaited)
+                if len(batch) < FULL:
+                    breath_s = await self._breathe(breath_s, len(batch), paused, buffer)
+                listening_ms = self._clock.mono_ms()
         self._heard_ms, self._deaf = self._clock.mono_ms(), False  # the server ended it in order
+
+    async def _breathe(self, breath_s: float, events: int, paused: bool, buffer: StreamBuffer[WatchEvent]) -> float:
+        """After a read of so many events, which came after a pause or did not. Returns how long the next breath is."""
+        if paused and events < MANY:
+            await self._sleep(FIRST_BREATH_S)
+            return BREATH_S
+        held = len(buffer)
+        await self._sleep(breath_s)
+        if held >= MANY and len(buffer) >= held:
+            await self._sleep(UNAWAITED_S - breath_s)
+        return _next_breath_s(breath_s, events, buffer.awaited)
 
     async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:
         async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:

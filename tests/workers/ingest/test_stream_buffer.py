@@ -19,8 +19,10 @@ from oarlock.controllers.builtin import PODS
 from oarlock.workers.ingest.api_lister_watcher import (
     BREATH_MAX_S,
     BREATH_S,
+    FIRST_BREATH_S,
     FULL,
     MANY,
+    PAUSE_MS,
     UNAWAITED_S,
     ApiListerWatcher,
 )
@@ -113,7 +115,7 @@ def test_a_full_buffer_stops_the_watch_from_reading_on(io: IoLoop) -> None:
             [BREATH_S, 2 * BREATH_S, 4 * BREATH_S, UNAWAITED_S, UNAWAITED_S / 2, BREATH_S * 1.75, BREATH_S],
             id="fewer again, and nobody waits for them",
         ),
-        pytest.param((1, 1), (), 2 * [BREATH_S, UNAWAITED_S - BREATH_S], id="nobody takes them"),
+        pytest.param((1,) * MANY, (), [*MANY * [BREATH_S], UNAWAITED_S - BREATH_S], id="nobody takes them"),
         pytest.param((FULL, FULL, FULL - 1), (1,), [BREATH_S], id="none while there is enough for a call"),
     ],
 )
@@ -139,6 +141,29 @@ def test_how_long_a_watch_breathes(
     begun.set()
     until(lambda: buffer._end is not None)
     assert slept == breaths
+
+
+def test_a_breath_after_a_pause_is_short_unless_many_come_at_once(io: IoLoop) -> None:
+    """A turn that ends a pause makes an object and changes it at once: the second event is not kept back."""
+    slept: list[float] = []
+    clock = ManualClock()
+    pauses_ms = (PAUSE_MS, 2, PAUSE_MS - 1, PAUSE_MS, 2)
+    counts = (1, 1, 1, MANY, 1)
+
+    async def breathe(breath_s: float) -> None:
+        slept.append(breath_s)
+        clock.advance(30)  # it is no pause of the server's
+        buffer.take(100)
+
+    async def batches() -> AsyncGenerator[list[WatchEvent], None]:
+        for pause_ms, count in zip(pauses_ms, counts, strict=True):
+            clock.advance(pause_ms)
+            yield events(1, count)
+
+    source = ApiListerWatcher(FakeClient(batches), PODS, io, lambda: None, clock, sleep=breathe)  # type: ignore[arg-type]
+    buffer = source.watch("1")
+    until(lambda: buffer._end is not None)
+    assert slept == [FIRST_BREATH_S, BREATH_S, BREATH_S, BREATH_S, 2 * BREATH_S]
 
 
 def test_nothing_is_lost_or_reordered_between_the_threads(io: IoLoop) -> None:
