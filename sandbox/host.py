@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from pathlib import Path
+
+PORTS = range(10_000, 32_768)
+"""Below those that Linux gives to outgoing connections (ip_local_port_range), which come and go at any time: a server
+that is started again would find its port taken, also by a client that tries to come back to it and is given that very
+port for itself.
+"""
 
 
 def is_free(port: int) -> bool:
@@ -19,10 +26,11 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """One that nobody listens on; somebody else may take it at any time."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One of ``PORTS`` that nobody listens on; somebody else may take it at any time."""
+    while True:
+        port = secrets.choice(PORTS)
+        if is_free(port):
+            return port
 
 
 def write_file(path: Path, text: str, mode: int = 0o600) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from oarlock.sandbox.host import free_port
 from oarlock.sandbox.up.program import BEFORE_OTHERS, YIELDS
 from oarlock.sandbox.up.state_dir import PREFIX, Process, is_alive
 from tests.e2e.e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
@@ -257,9 +258,7 @@ def test_a_port_in_use(option: str, tmp_path: Path) -> None:
 
 
 def test_a_chosen_port_is_used(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     size = ("--workers", "0", "--ingestors", "1", "--nodes", "1")
     up = RunningUp(tmp_path / "state", "--api-port", str(port), *size, "--no-api-token")
     assert up.state.read_up()["api_url"] == f"http://127.0.0.1:{port}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from oarlock.sandbox.host import free_port
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 
@@ -60,11 +60,7 @@ class Running:
 
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listened on a moment ago, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    found: set[int] = set()
+    while len(found) < count:
+        found.add(free_port())
+    return list(found)

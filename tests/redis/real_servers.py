@@ -17,13 +17,11 @@ import pytest
 import redis
 
 from oarlock.broker.connection import acl
+from oarlock.sandbox.host import PORTS
 from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 
 PASSWORDS = {user: f"{user}-word" for user in ("ingestor", "worker", "metrics", "admin", "replica", "sentinel")}
-
-OUTGOING_FROM = 32_768
-"""Linux' own bound (ip_local_port_range)."""
 
 
 def until(condition: Callable[[], Any], limit_s: float = 60.0, what: str = "") -> Any:
@@ -48,16 +46,11 @@ def binary() -> redis_binary.ServerBinary:
 
 
 def free_port(offset: int = 0) -> int:
-    """A free one; with ``offset`` also the one so much above it, which a cluster's nodes talk over.
-
-    Two are sought below the ports that Linux gives to outgoing connections, which come and go at any time.
+    """A free one; with ``offset`` also the one so much above it, which a cluster's nodes talk over. Both are of PORTS:
+    servers are killed here and started again at their ports.
     """
-    if not offset:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return int(probe.getsockname()[1])
     while True:
-        port = secrets.choice(range(10_000, OUTGOING_FROM - offset))
+        port = secrets.choice(PORTS[: len(PORTS) - offset])
         if _free(port) and _free(port + offset):
             return port
 

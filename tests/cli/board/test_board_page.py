@@ -12,6 +12,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
 from oarlock.cli.top.tabs import TABS
+from oarlock.sandbox.host import free_port
 from tests.cli.board import browser as driven
 from tests.cli.board.browser import await_that, complaints, press, shown
 from tests.cli.board.made_up import TOKEN, MadeUp, serving
@@ -189,10 +190,10 @@ def test_below_a_path(browser: Chrome) -> None:
 
 def test_the_page_comes_back_with_its_server(browser: Chrome) -> None:
     fleet = MadeUp()
-    with serving(fleet) as address:
+    port = free_port()
+    with serving(fleet, port) as address:
         visit(browser, address, "#/keys")
         await_text(browser, "shop/cart")
-        port = urlsplit(address).port or 0
     await_that(browser, "it says that it is lost", lambda: "live" not in shown(browser, "#live"))
     assert "shop/cart" in text(browser)
     with serving(fleet, port):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from oarlock.cli.options import process_options
+from oarlock.sandbox.host import free_port
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.sandbox.up.state_dir import StateDir
 from tests.cli.cli_helpers import call, problems
@@ -27,9 +28,7 @@ current-context: elsewhere
 
 @pytest.fixture
 def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture

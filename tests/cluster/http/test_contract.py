@@ -123,9 +123,9 @@ async def test_an_answer_cut_off_in_its_body_is_no_answer():
 async def test_a_refused_connection_is_certainly_not_sent():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    async with Transport(config_of(url)) as transport:
-        answer = await transport.write("POST", "/x", b"{}")
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"  # taken, so that nobody else listens there
+        async with Transport(config_of(url)) as transport:
+            answer = await transport.write("POST", "/x", b"{}")
     assert answer.code == NOT_SENT
     assert "connect" in answer.error.lower()
 

@@ -21,6 +21,7 @@ from oarlock.broker.connection import acl, fitness
 from oarlock.broker.connection.client import connect
 from oarlock.broker.connection.redis_url import parse
 from oarlock.broker.steps import script_texts
+from oarlock.sandbox.host import free_port
 from oarlock.sandbox.redis import redis_binary
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
 from oarlock.workers.process.death_signal import command_dying_with_this_process, dying_with_this_process
@@ -96,10 +97,8 @@ def test_restart_is_empty_on_the_same_port(binary: redis_binary.ServerBinary, tm
 
 
 def test_a_chosen_port_is_taken_or_refused_in_one_line(tmp_path: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
         with pytest.raises(RedisNotStarted, match=f"port {port} on 127.0.0.1 is in use") as caught:
             EmbeddedRedis(tmp_path / "redis", port).start()
         assert "\n" not in str(caught.value)

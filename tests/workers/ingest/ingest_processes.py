@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from oarlock.controllers.registry import WATCHED
+from oarlock.sandbox.host import free_port
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 from oarlock.workers.process.kinds import cluster_resource
@@ -92,14 +93,13 @@ class Cluster:
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder, self.options = folder, options
         self.kubeconfig = folder / "kubeconfig"
-        self.port = 0
+        self.port = free_port()
         self.start()
 
     def start(self) -> None:
         given = ["--port", str(self.port), "--kubeconfig", str(self.kubeconfig), "--admin", "--bookmark-s", "1"]
         self.child = Child([sys.executable, "-m", "oarlock.sandbox.apiserver", *given, *self.options])
         self.url = self.child.said()["url"]
-        self.port = int(self.url.rpartition(":")[2])
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         request = urllib.request.Request(

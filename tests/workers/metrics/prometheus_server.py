@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from oarlock.sandbox.host import free_port
 from tests import ROOT
 
 ALERTS = ROOT / "helm" / "oarlock" / "alerts" / "oarlock.yaml"
@@ -38,8 +38,7 @@ class Prometheus:
 
     def __init__(self, directory: Path, urls: Sequence[str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self._address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self._address = f"127.0.0.1:{free_port()}"
         config = {
             "global": {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": f"{SCRAPE_S}s"},
             "rule_files": [str(ALERTS)],
