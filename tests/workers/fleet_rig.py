@@ -88,10 +88,13 @@ class Rig:
         return process
 
     def fleet(self, count: int = 1, grace_ms: int = 5_000) -> subprocess.Popen[bytes]:
-        """A supervisor with ``count`` workers, all of them registered."""
+        """A supervisor with ``count`` workers, all of them registered and in its list: it writes that after the fork,
+        which may be later than RQ hears of the worker.
+        """
         before = self.workers()
         process = self.start(sys.executable, "-m", PUPPETS, str(count), self.directory, str(grace_ms))
-        until(lambda: len(self.workers() - before) >= count, what="the fleet")
+        until(self.list_of_processes.exists, what="the list of processes")
+        until(lambda: len((self.workers() - before) & set(self.pids())) >= count, what="the fleet")
         return process
 
     def rq_worker(self, *options: str, worker: str = PUPPET_WORKER) -> subprocess.Popen[bytes]:
@@ -116,9 +119,14 @@ class Rig:
         names = {key.decode().removeprefix("rq:worker:") for key in self.admin.smembers("rq:workers")}
         return {name for name in names if self.admin.hexists(f"rq:worker:{name}", "state")}
 
+    @property
+    def list_of_processes(self) -> Path:
+        """The supervisor writes it."""
+        return self.directory / "workers.json"
+
     def pids(self) -> dict[str, int]:
         """Worker name -> pid, as the supervisor says."""
-        listed = json.loads((self.directory / "workers.json").read_text())
+        listed = json.loads(self.list_of_processes.read_text())
         return {each["name"]: each["pid"] for each in listed if each["role"] == "worker"}
 
     def pid_of(self, name: str) -> int:
