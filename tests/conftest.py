@@ -1,6 +1,7 @@
 """The order of all tests: files that take long begin first, so that no process is left alone with one at the end. Then
-come campaigns of faults, which want a machine that is not busy with other fleets. And what a process of tests has in
-common with one of ours: it collects garbage as seldom, and hears SIGINT.
+come campaigns of faults, which want a machine that is not busy with other fleets. What a process of tests has in
+common with one of ours: it collects garbage as seldom, and hears SIGINT. And property tests, wherever they are, do not
+fail for a machine that is busy with others; failures print how to be replayed.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ import gc
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from oarlock.workers.process.collecting import YOUNG_MAX
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell has it so in the background, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+settings.register_profile("oarlock", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("oarlock")
 
 LONG = (
     *("tests/simulation/", "tests/model/", "tests/cluster/acceptance/", "tests/e2e/"),
