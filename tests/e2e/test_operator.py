@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.e2e_helpers import RunningUp, oarlock, until
 from tests.e2e.e2e_operators import DEPLOYMENTS, LEASES, SERVICES, SITES, Objects, Running, site, website_file
+from tests.whole_lines import whole_lines
 
 SITES_MADE = 60
 
@@ -80,7 +81,7 @@ def ports(objects: Objects) -> set[int]:
 def creates(up: RunningUp) -> Counter[tuple[str, str]]:
     """Resource and name -> how many answered requests made it."""
     made: Counter[tuple[str, str]] = Counter()
-    for line in up.state.audit_log.read_text().splitlines():
+    for line in whole_lines(up.state.audit_log):
         entry = json.loads(line)
         about = entry["objectRef"]
         if entry["responseStatus"]["code"] == 201:

@@ -19,6 +19,7 @@ from oarlock.sandbox.host import free_port
 from oarlock.sandbox.up.program import BEFORE_OTHERS, YIELDS
 from oarlock.sandbox.up.state_dir import PREFIX, Process, is_alive
 from tests.e2e.e2e_helpers import MANIFESTS, ROOT, RunningUp, all_gone, environment, oarlock, until
+from tests.whole_lines import whole_lines
 
 LATE = """\
 apiVersion: apps/v1
@@ -131,7 +132,7 @@ def test_the_files_are_private(up: RunningUp) -> None:
 
 def test_the_audit_log_has_the_creates(up: RunningUp) -> None:
     def creates() -> list[dict[str, object]]:
-        lines = [json.loads(line) for line in up.state.audit_log.read_text().splitlines()]
+        lines = [json.loads(line) for line in whole_lines(up.state.audit_log)]
         return [each for each in lines if each["verb"] == "create" and each["objectRef"]["resource"] == "pods"]
 
     found = until(creates, 10, "pod creates in the audit log")

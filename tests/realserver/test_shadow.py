@@ -20,6 +20,7 @@ from tests import ROOT
 from tests.realserver.accounts import ROLES, apply, kubeconfig, kubectl, lines, token
 from tests.realserver.server import RealServer
 from tests.realserver.test_fleet_with_roles import daemonset, deployment, named, replicas, start, until
+from tests.whole_lines import whole_lines
 
 pytestmark = [
     pytest.mark.kubectl,
@@ -47,7 +48,7 @@ class Shadow(NamedTuple):
 
     def asked(self) -> list[Obj]:
         """What the shadow's accounts asked of the server, by its audit log."""
-        events = map(json.loads, (self.folder / "audit.log").read_text().splitlines())
+        events = map(json.loads, whole_lines(self.folder / "audit.log"))
         return [each for each in events if each["user"]["username"].startswith(f"system:serviceaccount:{NAMESPACE}:")]
 
 

@@ -15,6 +15,7 @@ import pytest
 from oarlock.sandbox.apiserver.errors import ApiError
 from oarlock.sandbox.apiserver.http.faults import Faults, fault_from
 from tests.sandbox.api_harness import JSON, MERGE, PODS, Api, names, pod, quick, running
+from tests.whole_lines import whole_lines
 
 FAULTS = "/_oarlock/faults"
 RV = "oarlock.io/committed"
@@ -24,7 +25,7 @@ def audited(path: Path, count: int) -> list[dict[str, Any]]:
     """The audit log once it has `count` lines."""
     deadline_s = time.monotonic() + 20
     while True:
-        lines = path.read_text().splitlines() if path.exists() else []
+        lines = whole_lines(path) if path.exists() else []
         if len(lines) >= count or time.monotonic() > deadline_s:
             assert len(lines) == count, lines
             return [json.loads(line) for line in lines]
@@ -61,7 +62,8 @@ def test_a_write_whose_client_has_gone_lands_all_the_same(tmp_path: Path) -> Non
         body = json.dumps(pod("late")).encode()
         leaver = http.client.HTTPConnection("127.0.0.1", api.port)
         leaver.request("POST", PODS, body, {"Content-Type": "application/json", "User-Agent": "leaver"})
-        time.sleep(0.1)
+        while not api.get(FAULTS)["faults"][0]["applied"]:  # the server has it
+            time.sleep(0.01)
         leaver.close()
         assert names(api.get(PODS)) == []
         (event,) = audited(log, 1)
@@ -222,8 +224,8 @@ def test_the_time_of_a_write_begins_when_it_reaches_the_machine(tmp_path: Path) 
 def test_a_stalled_watch_says_nothing_and_then_everything() -> None:
     with running(quick(faults_enabled=True)) as api:
         watch = api.watch(PODS, resourceVersion=api.get(PODS)["metadata"]["resourceVersion"], allowWatchBookmarks="1")
-        inject(api, {"action": "stallWatch", "durationS": 0.6, "resources": ["pods"]})
         began_s = time.monotonic()
+        inject(api, {"action": "stallWatch", "durationS": 0.6, "resources": ["pods"]})
         api.create(PODS, pod("a"))
         assert watch.until("ADDED")["object"]["metadata"]["name"] == "a"
         assert time.monotonic() - began_s > 0.5
@@ -231,8 +233,8 @@ def test_a_stalled_watch_says_nothing_and_then_everything() -> None:
 
 def test_a_stalled_watch_does_not_even_say_its_end() -> None:
     with running(quick(faults_enabled=True)) as api:
-        inject(api, {"action": "stallWatch", "durationS": 1.6, "resources": ["pods"]})
         began_s = time.monotonic()
+        inject(api, {"action": "stallWatch", "durationS": 1.6, "resources": ["pods"]})
         assert api.watch(PODS, resourceVersion="1", timeoutSeconds="1").ended()
         assert time.monotonic() - began_s > 1.5
 
