@@ -111,8 +111,8 @@ def test_a_blocked_waiter_is_woken_at_once(own_server: EmbeddedRedis, live: Redi
     live.register("w1", "test", [QUEUE])
     assert claim(live, "w1", "n1") is Idle.EMPTY
     adder = threading.Timer(0.1, lambda: new_broker(own_server).add(QUEUE, ["ns/a"]))
-    adder.start()
     began = time.monotonic()
+    adder.start()
     assert live.wait(["daemonset", QUEUE], 2.0) == QUEUE
     assert 0.05 < time.monotonic() - began < 1.5
     assert isinstance(claim(live, "w1", "n2"), Batch)
@@ -149,8 +149,10 @@ def test_a_wait_ends_in_its_time(live: RedisBroker) -> None:
 
 
 def test_a_wait_on_a_list_that_is_unlinked_goes_on(own_server: EmbeddedRedis, live: RedisBroker) -> None:
-    threading.Timer(0.05, lambda: connect(own_server.url("admin")).flushall()).start()
+    flusher = threading.Timer(0.05, lambda: connect(own_server.url("admin")).flushall())
+    flusher.start()
     assert not live.wait([QUEUE], 0.3)
+    flusher.join()
 
 
 def test_a_wait_that_is_refused_says_so(own_server: EmbeddedRedis, live: RedisBroker) -> None:
@@ -161,12 +163,12 @@ def test_a_wait_that_is_refused_says_so(own_server: EmbeddedRedis, live: RedisBr
 
 
 def test_the_clock_of_released_scripts_is_rediss_own(live: RedisBroker) -> None:
-    live.add_after(QUEUE, "ns/a", 30)
+    live.add_after(QUEUE, "ns/a", 400)
     live.register("w1", "test", [QUEUE])
     moved, next_ms = live.due()
     assert moved == 0
     assert next_ms is not None
-    assert 0 < next_ms <= 30
+    assert 0 < next_ms <= 400
     deadline = time.monotonic() + 5
     while live.due()[0] == 0:
         assert time.monotonic() < deadline

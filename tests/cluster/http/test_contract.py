@@ -192,12 +192,15 @@ async def test_a_write_that_waits_at_the_gate_past_its_deadline_is_not_sent():
 
 @looped
 async def test_no_more_writes_are_in_flight_than_allowed():
-    running, most = 0, 0
+    running, most, all_there = 0, 0, asyncio.Event()
 
     async def handler(request: web.Request) -> web.Response:
         nonlocal running, most
         running += 1
         most = max(most, running)
+        if running == 7:
+            all_there.set()
+        await all_there.wait()
         await asyncio.sleep(0.005)
         running -= 1
         return json_response({})

@@ -173,12 +173,16 @@ def test_a_client_that_goes_is_forgotten(api: Api) -> None:
     """A watch whose client has left ends by itself, also when nothing happens."""
     watch = api.watch(PODS, resourceVersion=version(api))
     log = api.cluster.store.logs["Pod"]
-    assert waiting(api, log) == 1
+    await_waiting(api, log, 1)
     watch.close()
+    await_waiting(api, log, 0)
+
+
+def await_waiting(api: Api, log: Any, count: int) -> None:
     deadline_s = time.monotonic() + 20
-    while waiting(api, log) and time.monotonic() < deadline_s:
+    while (found := waiting(api, log)) != count:
+        assert time.monotonic() < deadline_s, f"{found} wait, not {count}"
         time.sleep(0.05)
-    assert waiting(api, log) == 0
 
 
 def waiting(api: Api, log: Any) -> int:

@@ -108,7 +108,12 @@ def test_whoever_sends_too_slowly_is_dropped() -> None:
 
 
 def test_whoever_does_not_read_is_dropped() -> None:
+    answering: list[asyncio.Task[None]] = []
+
     async def huge(request: Request) -> Response:
+        task = asyncio.current_task()
+        assert task is not None
+        answering.append(task)
         return Response(200, b"x" * 50_000_000)
 
     async def check() -> None:
@@ -116,7 +121,8 @@ def test_whoever_does_not_read_is_dropped() -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1_024)
             writer.write(GET)
             await writer.drain()
-            await asyncio.sleep(0.3)  # longer than it may take
+            while not answering or not answering[0].done():  # it has been given up
+                await asyncio.sleep(0.01)
             with pytest.raises((ConnectionError, AssertionError)):
                 assert len(await reader.read(-1)) >= 50_000_000
             writer.close()
