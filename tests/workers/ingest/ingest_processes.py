@@ -61,8 +61,9 @@ class Child:
         )
         self.lines: queue.Queue[dict[str, Any]] = queue.Queue()
         self.errors: list[str] = []
-        threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._read_errors, daemon=True).start()
+        self._readers = [threading.Thread(target=each, daemon=True) for each in (self._read, self._read_errors)]
+        for reader in self._readers:
+            reader.start()
 
     def _read(self) -> None:
         for text in self.process.stdout or ():
@@ -78,6 +79,13 @@ class Child:
             return self.lines.get(timeout=limit_s)
         except queue.Empty:
             raise AssertionError("".join(self.errors) or "it said nothing") from None
+
+    def ended(self, limit_s: float) -> int:
+        """The exit code of a process that ends by itself; all that it said has been read."""
+        code = self.process.wait(limit_s)
+        for reader in self._readers:
+            reader.join(limit_s)
+        return code
 
     def end(self, signum: signal.Signals = signal.SIGTERM, limit_s: float = 5.0) -> tuple[int, float]:
         """(exit code, seconds it took)."""

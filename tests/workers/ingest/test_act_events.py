@@ -145,7 +145,7 @@ def test_the_events_are_in_the_api(tmp_path: Path) -> None:
                 if each["source"]["component"] == "oarlock"
             ]
 
-        until(lambda: bool(events("kube-system")))
+        until(lambda: bool(events("kube-system")) and [each["count"] for each in events("default")] == [2])
         (requeued,), (paused,) = events("default"), events("kube-system")
         about = requeued["involvedObject"]
         assert (about["kind"], about["name"], about["uid"], requeued["count"]) == ("ReplicaSet", "web", uid, 2)

@@ -13,6 +13,8 @@ from tests.workers.ingest.ingest_processes import QUICK, Child, Stage, until
 
 START_LIMIT_S = 30.0
 """Until a process on a busy machine has loaded its code."""
+DRAIN_S = QUICK.drain_ms / 1000
+"""What takes less has waited for no lease and for no epoch; on a busy machine it takes more than a moment."""
 
 
 @pytest.fixture
@@ -47,10 +49,11 @@ def test_two_ingestors_keep_the_cache_whatever_befalls_one_of_them(stage: Stage)
     assert stage.in_step()
 
     stage.cluster.create_pod("stray", "a")
-    assert until(stage.in_step) < 2.0
+    assert until(stage.in_step) < DRAIN_S
     first.end(signal.SIGKILL)
     stage.cluster.ask("DELETE", "/api/v1/namespaces/default/pods/web-0", {"gracePeriodSeconds": 0})
-    assert until(stage.in_step) < 2.0
+    assert until(stage.in_step) < DRAIN_S
+    assert stage.server.epoch().epoch == 1
 
     stage.cluster.ask("POST", "/_oarlock/faults", {"action": "cutHistory"})
     for i in range(5):
@@ -59,7 +62,7 @@ def test_two_ingestors_keep_the_cache_whatever_befalls_one_of_them(stage: Stage)
 
     code, took_s = second.end()
     assert code == 0, second.errors
-    assert took_s < 1.0
+    assert took_s < DRAIN_S
     assert stage.ingestor().said()["epoch"] == 1, "the epoch outlives its ingestors"
 
 
@@ -70,7 +73,7 @@ def test_a_flush_and_a_restart_of_redis_each_end_in_a_new_epoch(stage: Stage) ->
     stage.server.admin.flushall()
     lost_s = time.monotonic()
     second = next_epoch(ingestors, 1)
-    assert time.monotonic() - lost_s >= QUICK.drain_ms / 1000
+    assert time.monotonic() - lost_s >= DRAIN_S
     stage.redis.kill()
     time.sleep(0.3)
     stage.redis.start()
@@ -108,14 +111,13 @@ def test_an_api_server_that_lost_its_history_is_a_new_epoch(stage: Stage) -> Non
     assert stage.server.cache(2, "pods") == {}
     # The Lease went with the history: whichever of the two is missed first.
     why = ("went back", 'event=left epoch=1 why="there is no Lease"')
-    assert any(each in text for each in why for text in ingestor.errors), "".join(ingestor.errors)
+    until(lambda: any(each in text for each in why for text in list(ingestor.errors)), what="".join(ingestor.errors))
 
 
 def test_a_second_fleet_is_refused_with_one_line(stage: Stage) -> None:
     assert stage.ingestor().said()["epoch"] == 1
     other = stage.ingestor(fleet_id="blue")
-    assert other.process.wait(START_LIMIT_S) == 2
-    time.sleep(0.1)
+    assert other.ended(START_LIMIT_S) == 2
     told = [text for text in other.errors if text.startswith("oarlock: ")]
     assert len(told) == 1
     assert "fleet 'oarlock'" in told[0]
@@ -130,8 +132,7 @@ def test_a_redis_that_is_absent_or_refuses_the_password_is_told_in_one_line(stag
         ("http://127.0.0.1/", "it looks like redis://"),
     ):
         child = stage.ingestor(redis_url=url)
-        assert child.process.wait(START_LIMIT_S) == 2
-        time.sleep(0.1)
+        assert child.ended(START_LIMIT_S) == 2
         lines = [text for text in child.errors if not text.startswith("INFO")]
         assert len(lines) == 1, lines
         assert told in lines[0]
@@ -148,7 +149,6 @@ def test_a_redis_that_comes_late_is_waited_for_where_that_is_asked(stage: Stage)
 
 def test_a_kubeconfig_that_is_not_there_is_told_in_one_line(stage: Stage) -> None:
     child = stage.ingestor(kubeconfig="/nowhere/kubeconfig")
-    assert child.process.wait(START_LIMIT_S) == 2
-    time.sleep(0.1)
+    assert child.ended(START_LIMIT_S) == 2
     assert [text for text in child.errors if "/nowhere/kubeconfig" in text]
     assert stage.server.epoch().epoch == 0, "nothing half done"

@@ -109,7 +109,7 @@ def test_one_ingest_command_serves_all_shards_and_another_division_is_refused(tm
         cached = {shard: [*admin.scan_iter(f"oarlock:1:{{{shard}}}:cache:pods:*")] for shard in "01"}
         assert [len(cached[shard]) for shard in "01"] == [0, 1]
         other = stage.ingestor(shards=3)
-        assert other.process.wait(60) == 2
+        assert other.ended(60) == 2
         told = "the fleet is divided into 2, this process into 3, and it is alive"
         said = [line for line in other.errors if line.startswith("oarlock: ")]
         assert len(said) == 1
