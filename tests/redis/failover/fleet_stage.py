@@ -139,6 +139,7 @@ class FleetStage:
             self._start(f"ingestor-{number}", ["ingest", "-v"], self.urls["ingestor"])
         self._start("workers", ["worker", "-v", "--workers", str(max(2, shards))], self.urls["worker"])
         self._loading: threading.Thread | None = None
+        self._load_failed: BaseException | None = None
         self.asked = [1] * OWNERS
 
     def _start(self, name: str, words: list[str], url: str) -> None:
@@ -186,6 +187,12 @@ class FleetStage:
         self._loading.start()
 
     def _load(self, pause_s: float) -> None:
+        try:
+            self._change(pause_s)
+        except BaseException as error:
+            self._load_failed = error
+
+    def _change(self, pause_s: float) -> None:
         chance = random.Random(self.seed)
         while not self._loaded.is_set():
             if chance.random() < 0.3:
@@ -211,6 +218,16 @@ class FleetStage:
         counts = [sum(1 for each in pods if each["metadata"]["ownerReferences"][0]["uid"] == uid) for uid in self.uids]
         return counts == self.asked
 
+    def await_made(self, pods: int, limit_s: float = 120.0) -> None:
+        """Keep the load up until the judge has heard of so many pods: of fewer nothing follows."""
+        assert self._loading is not None
+
+        def made() -> bool:
+            assert self._load_failed is None, self._load_failed
+            return self.judge.created() >= pods
+
+        until(made, limit_s, f"{pods} pods; {self.seed}")
+
     def await_rest(self, limit_s: float = 120.0) -> float:
         """End the load. Seconds until all is at rest; the judge has then heard of all of it."""
         if self._loading is not None:
@@ -218,6 +235,8 @@ class FleetStage:
             self._loading.join(limit_s)
             assert not self._loading.is_alive(), "the load goes on"
             self._loading = None
+            if self._load_failed is not None:
+                raise self._load_failed
         began_s = time.monotonic()
         until(self.at_rest, limit_s, f"rest; {self.seed}")
         rested_s = time.monotonic() - began_s

@@ -61,6 +61,7 @@ def test_moves_and_failovers_under_load(cluster: ClusterRig, stage: FleetStage) 
         if fault == "killed":
             cluster.await_master(other)
             master.start()
+            stage.await_made(51)
         took[fault]["rest_s"] = round(stage.await_rest(), 2)
     print(f"D {DRAIN_S} s, {took}, {stage.judge.created()} pods made")
     assert stage.judge.over_creations() == []
@@ -96,6 +97,7 @@ def test_what_befalls_one_shard_under_load(cluster: ClusterRig, stage: FleetStag
         took[f"killed {shard}"] = stage.await_open(after=before[shard], shard=shard)
     cluster.await_master(successor, "2")
     master.start()
+    stage.await_made(51)
     stage.await_rest()
     for shard in set(range(3)) - set(struck):
         assert stage.epoch(shard)["epoch"] == before[shard]

@@ -51,6 +51,7 @@ def test_failovers_under_load(sentinels: SentinelRig, stage: FleetStage) -> None
             master.start()
         elif fault == "hanging":
             master.signal(signal.SIGCONT)
+            stage.await_made(51)
         took[fault]["rest_s"] = round(stage.await_rest(), 2)
         sentinels.await_replica()
     print(f"D {DRAIN_S} s, {took}, {stage.judge.created()} pods made")
@@ -71,9 +72,10 @@ def test_the_fleet_works_on_while_its_sentinels_say_nothing(sentinels: SentinelR
     for each in sentinels.sentinels:
         each.signal(signal.SIGSTOP)
         stage.load()
-        for worker in stage.workers():
+        before = set(stage.workers())
+        for worker in before:
             os.kill(worker, signal.SIGKILL)
-        until(lambda: len(stage.workers()) == 2, what="workers in place of those")
+        until(lambda before=before: len(set(stage.workers()) - before) == 2, what="workers in place of those")
         took.append(stage.await_rest(REST_S))
         master.client().client_kill_filter(_type="normal", skipme=True)
         stage.load()

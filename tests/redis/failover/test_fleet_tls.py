@@ -54,6 +54,7 @@ def test_nobody_needs_more_than_its_user_may(encrypted: RealServer, certificates
         encrypted.kill()
         encrypted.start()
         took = stage.await_open(after=before)
+        stage.await_made(21)
         took["rest_s"] = round(stage.await_rest(), 2)
         print(f"D {DRAIN_S} s, restarted {took}, {stage.judge.created()} pods made")
         assert stage.judge.over_creations() == []
