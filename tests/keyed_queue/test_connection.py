@@ -14,6 +14,7 @@ from oarlock.broker.connection.client import BadRedisUrl, connect
 from oarlock.queue import Context, KeyedQueue, NotAQueue, QueueFull, QueueUnreachable
 from oarlock.queue.values import Policy, Verdict
 from tests import ROOT
+from tests.keyed_queue.test_kills import await_that
 from tests.redis.real_servers import RealServer, started
 
 pytestmark = pytest.mark.real
@@ -51,7 +52,7 @@ def test_the_rights_that_the_page_names_are_enough(url: str) -> None:
 
     queue.add("eu/a")
     queue.add_after("eu/b", 60)
-    queue.run(sync, for_s=0.1, retries=0)
+    queue.worker(retries=0)(sync).run(should_stop=lambda: bool(queue.parked()))
     assert queue.requeue(queue.parked()[0].key) == 1
     assert queue.look("eu/a").state == "queued"
     assert queue.stats().delayed == 1
@@ -149,10 +150,7 @@ def test_redis_is_killed_and_started_again(durable: RealServer, kept: bool) -> N
     go_on.set()
     expected = ["changed", "changed", "in-work", "waiting"] if kept else ["changed", "changed", "in-work", "in-work"]
     try:
-        for _ in range(200):
-            if sorted(key for key, _ in runs) == expected and theirs.stats().running == 0:
-                break
-            threading.Event().wait(0.05)
+        await_that(lambda: sorted(key for key, _ in runs) == expected and theirs.stats().running == 0, f"it is {runs}")
     finally:
         stop.set()
         consumer.join()

@@ -78,5 +78,5 @@ def test_the_second_signal_does_not_wait(process: subprocess.Popen[str], url: st
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == 128 + signal.SIGTERM
     seen: list[str] = []
-    queue.run(lambda key, ctx: seen.append(key), for_s=3.5)
+    queue.worker()(lambda key, ctx: seen.append(key)).run(for_s=30, should_stop=lambda: len(seen) == 2)
     assert sorted(seen) == ["a", "b"]

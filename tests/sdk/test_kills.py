@@ -22,6 +22,7 @@ from oarlock.testing import Cluster
 from oarlock.testing.until import gone
 from tests import ROOT
 from tests.e2e.e2e_helpers import environment
+from tests.workers.fleet_rig import alive
 
 OBJECTS, WORKERS, KILLS = 32, 3, 8
 EACH = OBJECTS // KILLS
@@ -52,7 +53,7 @@ class Operator:
         found = []
         for key in self.admin.smembers("rq:workers"):
             pid = int(self.admin.hget(key, "pid") or 0)
-            if pid and Path(f"/proc/{pid}").exists():
+            if alive(pid):
                 found.append(pid)
         return sorted(found)
 

@@ -164,6 +164,7 @@ def test_later_looks_again_when_it_said(cluster: Cluster) -> None:
     cluster.create(checks("later"))
     assert events(cluster, "Waiting")[0]["message"] == "it is being made"
     assert runs[key] == 1
+    until(lambda: waits(cluster, "check", key))
     cluster.time.advance(61)
     cluster.wait("checks/a", done)
 
