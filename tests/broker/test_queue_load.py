@@ -135,7 +135,7 @@ def test_one_key_wakes_one_waiter(own_server: EmbeddedRedis, live: RedisBroker) 
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert asleep.acquire(timeout=5)
+        assert asleep.acquire(timeout=20)
     live.add(QUEUE, ["ns/a"])
     for thread in threads:
         thread.join()

@@ -73,7 +73,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         process = subprocess.Popen(command_dying_with_this_process(command), stdout=log, stderr=log)
     try:
         ends_s = time.monotonic() + START_LIMIT_S
-        while not (folder / "s").exists():
+        while not is_up(folder / "s"):
             assert process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < ends_s
             time.sleep(0.02)
@@ -81,6 +81,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     finally:
         process.kill()
         process.wait()
+
+
+def is_up(server: Path) -> bool:
+    """Its socket is there before it listens."""
+    try:
+        return bool(as_user(server, "admin").ping())
+    except redis.exceptions.ConnectionError:
+        return False
 
 
 def as_user(server: Path, user: str) -> redis.Redis:

@@ -195,7 +195,7 @@ def test_down_leaves_the_evidence_and_nothing_else(tmp_path: Path) -> None:
     processes = up.processes()
     done = oarlock("down", "--state-dir", str(up.state.root))
     assert (done.returncode, done.stdout) == (0, f"stopped {up.state.root}\n")
-    assert up.process.wait(5) == 0
+    assert up.process.wait(20) == 0
     assert not any(is_alive(each) for each in processes)
     assert sorted(path.name for path in up.state.root.iterdir()) == ["audit.log", "logs"]
     logs = sorted(path.name for path in up.state.logs.iterdir())

@@ -177,9 +177,13 @@ def _delta(before: dict[tuple[str, str], float], after: dict[tuple[str, str], fl
 
 def test_the_process_that_answers_may_be_killed(up: RunningUp, urls: dict[str, str]) -> None:
     (supervisor,) = up.processes("supervisor")
-    children = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
-    workers = {each.pid for each in up.processes("worker")}
-    (answering,) = {int(pid) for pid in children} - workers
+
+    def others() -> set[int]:
+        """Children that are no workers; one that has just been forked is not in the list yet."""
+        children = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
+        return {int(pid) for pid in children} - {each.pid for each in up.processes("worker")}
+
+    (answering,) = until(lambda: found if len(found := others()) == 1 else None, 20, "the one that answers")
     starts = total(values(urls["supervisor"]), "oarlock_worker_starts_total")
     os.kill(answering, signal.SIGKILL)
     until(lambda: _answers(urls["supervisor"]), 20, "another one answers in its place")

@@ -182,7 +182,7 @@ def test_a_second_signal_stops_in_the_middle_of_a_turn_and_the_keys_go_back_unbl
 def test_remote_shutdown(rig: Rig) -> None:
     worker = rig.rq_worker()
     send_shutdown_command(rig.admin, only_worker(rig))
-    assert worker.wait(5) == 0
+    assert worker.wait(20) == 0
     assert rig.workers() == set()
 
 
@@ -206,7 +206,7 @@ def test_a_worker_whose_watchdog_is_killed_leaves(rig: Rig) -> None:
     worker = rig.rq_worker()
     (watchdog,) = watchdogs_of(worker.pid)
     os.kill(watchdog, signal.SIGKILL)
-    assert worker.wait(5) == 78
+    assert worker.wait(20) == 78
     assert "the watchdog is gone" in rig.log()
 
 
@@ -231,7 +231,7 @@ def test_a_watchdog_kills_its_worker_a_lease_after_a_signal_stopped_it(make_rig:
 def test_a_worker_leaves_when_the_epoch_is_over(rig: Rig) -> None:
     worker = rig.rq_worker()
     rig.bootstrap()
-    assert worker.wait(5) in (75, -signal.SIGKILL)
+    assert worker.wait(20) in (75, -signal.SIGKILL)
 
 
 def test_burst_mode_works_until_the_queue_is_empty(rig: Rig) -> None:

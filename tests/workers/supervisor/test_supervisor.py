@@ -218,7 +218,7 @@ def test_what_does_not_end_in_the_time_of_grace_is_killed_and_released_without_b
     supervisor = rig.fleet(1, grace_ms=300)
     begin(rig, "default/held-1")
     supervisor.send_signal(signal.SIGTERM)
-    assert supervisor.wait(5) == 0
+    assert supervisor.wait(20) == 0
     assert rig.state("default/held-1") == "queued"
     assert (rig.locks(), crashes(rig, "default/held-1")) == ({}, 0)
     assert rig.workers() == set()
@@ -231,7 +231,7 @@ def test_a_second_request_to_stop_does_not_wait(rig: Rig) -> None:
     until(lambda: "event=draining" in rig.log())  # two that it has not read are one
     assert supervisor.poll() is None
     supervisor.send_signal(signal.SIGINT)
-    assert supervisor.wait(5) == 0
+    assert supervisor.wait(20) == 0
     assert rig.state("default/held-1") == "queued"
 
 
