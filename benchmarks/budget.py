@@ -21,6 +21,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks import report
+from benchmarks.audited import await_audited, whole_lines
 from benchmarks.report import Unfit, percentile, say
 from benchmarks.tree import Tree
 
@@ -60,21 +61,20 @@ def _run(shape: str, workers: int, options: argparse.Namespace) -> Sent:
         begun_s = time.time()
         time.sleep(options.seconds)
         until_s = time.time()
-        time.sleep(0.2)  # the log is written every 50 ms
+        await_audited(tree, tree.state.audit_log)
         return _sent(tree.state.audit_log, begun_s, until_s)
 
 
 def _sent(audit_log: Path, begun_s: float, until_s: float) -> Sent:
     """From the writes of workers, by when the server received them."""
     by_second: Counter[int] = Counter()
-    with audit_log.open("rb") as lines:
-        for line in lines:
-            if b"(worker" not in line:
-                continue
-            event = json.loads(line)
-            received_s = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
-            if begun_s <= received_s < until_s and event["userAgent"].startswith("oarlock/"):
-                by_second[int(received_s - begun_s)] += 1
+    for line in whole_lines(audit_log):
+        if b"(worker" not in line:
+            continue
+        event = json.loads(line)
+        received_s = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
+        if begun_s <= received_s < until_s and event["userAgent"].startswith("oarlock/"):
+            by_second[int(received_s - begun_s)] += 1
     whole = [by_second[second] for second in range(int(until_s - begun_s))]
     return Sent(by_second.total() / (until_s - begun_s), whole)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from benchmarks.audited import await_audited, whole_lines
 from benchmarks.processes import CpuMeter, rss_kb
 from benchmarks.report import Unfit, median, say
 from benchmarks.tree import Tree
@@ -111,6 +112,7 @@ def measure(shape: Shape, workers: int, rest_s: float) -> Run:
         time.sleep(rest_s)
         used = tree.used_memory()
         rss = [rss_kb(pid) for role, pid in tree.roles() if role == "worker"]
+        await_audited(tree, tree.state.audit_log)
         created, last_s = creations(tree.state.audit_log, began_s)
         living = tree.count_pods()
     if living != shape.total:
@@ -141,14 +143,13 @@ def _converge(tree: Tree, wanted: Mapping[str, int]) -> float:
 def creations(audit_log: Path, since_s: float) -> tuple[int, float]:
     """How many pods were created, and when (unix s) the last one was, by the API server's own account."""
     count, last_s = 0, since_s
-    with audit_log.open("rb") as lines:
-        for line in lines:
-            if b'"verb":"create"' not in line or b'"resource":"pods"' not in line:
-                continue
-            event = json.loads(line)
-            if event["responseStatus"]["code"] == 201 and "subresource" not in event["objectRef"]:
-                count += 1
-                last_s = max(last_s, datetime.fromisoformat(event["stageTimestamp"]).timestamp())
+    for line in whole_lines(audit_log):
+        if b'"verb":"create"' not in line or b'"resource":"pods"' not in line:
+            continue
+        event = json.loads(line)
+        if event["responseStatus"]["code"] == 201 and "subresource" not in event["objectRef"]:
+            count += 1
+            last_s = max(last_s, datetime.fromisoformat(event["stageTimestamp"]).timestamp())
     return count, last_s
 
 

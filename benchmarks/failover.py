@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import report
+from benchmarks.audited import await_audited
 from benchmarks.converge import creations
 from benchmarks.report import Unfit, percentile, say
 from benchmarks.tree import NAMESPACE, Tree
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sets = {f"web-{number:04d}": PODS for number in range(1, attempts + 1)}
         tree.admin(None)
         tree.await_true(lambda: tree.settled(sets), "all ReplicaSets", 120.0, 0.2)
-        time.sleep(0.2)
+        await_audited(tree, tree.state.audit_log)
         created, _ = creations(tree.state.audit_log, began_s)
     _report(kills, attempts, created - PODS * attempts)
 

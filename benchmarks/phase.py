@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from benchmarks.audited import await_audited
 from benchmarks.processes import CpuMeter
 from benchmarks.report import Unfit
 from benchmarks.tree import Tree
@@ -33,6 +34,7 @@ class Phase:
 def measure(tree: Tree, act: Callable[[], float], limit_s: float) -> Phase:
     """``act`` returns the seconds that count. Raises Unfit where a process did not live through it."""
     await_rest(tree, limit_s)
+    await_audited(tree, tree.state.audit_log)
     processes, before, writes = tree.roles(), tree.queued(), WorkerWrites(tree.state.audit_log)
     meter = CpuMeter(processes)
     seconds = act()
@@ -41,7 +43,12 @@ def measure(tree: Tree, act: Callable[[], float], limit_s: float) -> Phase:
         raise Unfit("a process ended and was started again meanwhile")
     spent = meter.spent_ns()
     turns = {queue: count - before[queue] for queue, count in tree.queued().items() if count > before[queue]}
-    return Phase(seconds, {role: spent.get(role, 0) / 1e6 for role in ROLES}, turns, writes.since())
+    return Phase(seconds, {role: spent.get(role, 0) / 1e6 for role in ROLES}, turns, _written(tree, writes))
+
+
+def _written(tree: Tree, writes: WorkerWrites) -> Mapping[str, int]:
+    await_audited(tree, tree.state.audit_log)
+    return writes.since()
 
 
 def await_rest(tree: Tree, limit_s: float) -> None:

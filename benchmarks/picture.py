@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import picture_svg, report
+from benchmarks.audited import await_audited
 from benchmarks.converge import creations
 from benchmarks.picture_svg import Moment, Recording
 from benchmarks.report import Unfit, say
@@ -92,7 +93,7 @@ def record(tree: Tree) -> Recording | None:
         _watch(tree, moments, 0.1)
     if not tree.settled(wanted):
         raise Unfit("the pods were not ready in time")
-    time.sleep(0.2)
+    await_audited(tree, tree.state.audit_log)
     created, _ = creations(tree.state.audit_log, began_s)
     return Recording(names, lost, victim, killed_s, moments, PODS * len(names), created)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from benchmarks.audited import whole_lines
+
 
 class WorkerWrites:
     """Reads the audit log on from where it stood. Reads of the API are not in it: a turn makes none in the usual case,
@@ -18,14 +20,12 @@ class WorkerWrites:
     def since(self) -> dict[str, int]:
         """By verb and resource, such as "create pods"; answered in whatever way."""
         counts: dict[str, int] = {}
-        with self._path.open("rb") as lines:
-            lines.seek(self._from)
-            for line in lines:
-                if b'(worker)"' not in line:
-                    continue
-                event = json.loads(line)
-                meant = event["objectRef"]
-                parts = (meant["resource"], meant.get("subresource"))
-                what = f"{event['verb']} {'/'.join(part for part in parts if part)}"
-                counts[what] = counts.get(what, 0) + 1
+        for line in whole_lines(self._path, self._from):
+            if b'(worker)"' not in line:
+                continue
+            event = json.loads(line)
+            meant = event["objectRef"]
+            parts = (meant["resource"], meant.get("subresource"))
+            what = f"{event['verb']} {'/'.join(part for part in parts if part)}"
+            counts[what] = counts.get(what, 0) + 1
         return counts

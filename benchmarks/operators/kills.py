@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from benchmarks.audited import await_audited, whole_lines
 from benchmarks.operators import outside, wanted
 from benchmarks.operators.judge import Verdict, judge, names
 from benchmarks.operators.place import NAMESPACE, Place, Seen
@@ -171,8 +172,10 @@ def _play(options: argparse.Namespace, place: Place, fleet: Fleet) -> tuple[Verd
         seconds = time.monotonic() - began
         time.sleep(options.rest_s)  # what a dead worker sent, or a late one decides, would show by then
         at_end = {each.plural: _listed(place, each) for each in RESOURCES}
-    time.sleep(0.2)  # the audit log is written twenty times a second
-    return judge(place.audit_log, at_end, place.directory / "outside.log"), killer.kills, seconds
+    await_audited(place, place.audit_log)
+    audited = place.directory / "judged.log"
+    audited.write_bytes(b"".join(whole_lines(place.audit_log)))
+    return judge(audited, at_end, place.directory / "outside.log"), killer.kills, seconds
 
 
 def _warm(place: Place, seen: Seen) -> None:

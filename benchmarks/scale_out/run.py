@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 
+from benchmarks.audited import await_audited, whole_lines
 from benchmarks.phase import await_rest
 from benchmarks.processes import CpuMeter
 from benchmarks.report import Unfit, median
@@ -112,18 +113,18 @@ def _exact(tree: Tree, sets: Mapping[str, int]) -> tuple[list[float], list[float
     """
     created: Counter[str] = Counter()
     created_s, written_s = [], []
-    with tree.state.audit_log.open("rb") as lines:
-        for line in lines:
-            event = json.loads(line)
-            meant, code = event["objectRef"], event["responseStatus"]["code"]
-            if meant["resource"] == "pods" and event["verb"] == "delete":
-                raise Unfit(f"pod {meant['name']} was deleted")
-            if "(worker" not in event["userAgent"] or meant["resource"] not in ("pods", "replicasets"):
-                continue
-            written_s.append(datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp())
-            if event["verb"] == "create" and code == 201:
-                created[event["responseObject"]["metadata"]["name"]] += 1
-                created_s.append(written_s[-1])
+    await_audited(tree, tree.state.audit_log)
+    for line in whole_lines(tree.state.audit_log):
+        event = json.loads(line)
+        meant, code = event["objectRef"], event["responseStatus"]["code"]
+        if meant["resource"] == "pods" and event["verb"] == "delete":
+            raise Unfit(f"pod {meant['name']} was deleted")
+        if "(worker" not in event["userAgent"] or meant["resource"] not in ("pods", "replicasets"):
+            continue
+        written_s.append(datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp())
+        if event["verb"] == "create" and code == 201:
+            created[event["responseObject"]["metadata"]["name"]] += 1
+            created_s.append(written_s[-1])
     by_owner = Counter(name.rpartition("-")[0] for name in created)
     if created.total() != len(created) or by_owner != Counter(sets):
         raise Unfit(f"{created.total()} pods were created, {len(created)} names, of {sum(sets.values())} asked for")
