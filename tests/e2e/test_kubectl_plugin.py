@@ -70,7 +70,7 @@ def test_the_plugin(plugin: Plugin, kubectl: Kubectl) -> None:
     assert explained.returncode == 0, explained.stderr
     assert "web" in explained.stdout
     pod = kubectl.items("pods")[0]["metadata"]["name"]
-    assert "created pods" in plugin("oarlock", "history", f"pod/{pod}", *where).stdout
+    until(lambda: "created pods" in plugin("oarlock", "history", f"pod/{pod}", *where).stdout, 20, "the pod's turn")
     assert "deployment" in plugin("oarlock", "queue").stdout
     assert '"phase": "OPEN"' in plugin("oarlock", "top", "-o", "json").stdout
     elsewhere = plugin("oarlock", "queue", KUBECONFIG="/nowhere")

@@ -163,7 +163,8 @@ def test_status_history_undo_and_restart(kubectl: Kubectl) -> None:
 
 
 def test_rollout_status_follows(kubectl: Kubectl) -> None:
-    kubectl.apply(daemonset(updateStrategy=rolling(maxUnavailable=2)))
+    """Pods become available slowly: the rollout lasts until kubectl has come to follow it."""
+    kubectl.apply(daemonset(updateStrategy=rolling(maxUnavailable=2), minReadySeconds=3))
     settled(kubectl, NODES)
     kubectl.run("set", "image", "ds/agent", "c=nginx:2")
     done = subprocess.run(

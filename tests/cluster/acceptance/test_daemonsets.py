@@ -260,7 +260,7 @@ def test_get_and_describe(kubectl: Kubectl, node: str) -> None:
     assert kubectl.run("get", "ds", "agent").splitlines()[1].split()[:6] == ["agent", "1", "1", "1", "1", "1"]
     described = kubectl.run("describe", "ds", "agent")
     assert "Desired Number of Nodes Scheduled: 1" in described
-    assert "SuccessfulCreate" in described
+    until(lambda: "SuccessfulCreate" in kubectl.run("describe", "ds", "agent"), 15, "events follow in their own time")
     owner = kubectl.json("get", "ds", "agent")
     assert controlled_by(pod) == owner["metadata"]["uid"]
     assert pod["metadata"]["labels"][HASH] == revisions(kubectl)[0]["metadata"]["labels"][HASH]

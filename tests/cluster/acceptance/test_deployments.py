@@ -66,7 +66,9 @@ def test_23_7_1_a_new_one(kubectl: Kubectl) -> None:
     assert {controlled_by(pod) for pod in pods} == {meta["uid"]}
     assert condition(kubectl, "Available") == ("True", "MinimumReplicasAvailable")
     until(lambda: condition(kubectl, "Progressing") == ("True", "NewReplicaSetAvailable"), 15, "it is complete")
-    assert "ScalingReplicaSet" in kubectl.run("describe", "deploy", "web")
+    until(
+        lambda: "ScalingReplicaSet" in kubectl.run("describe", "deploy", "web"), 15, "events follow in their own time"
+    )
     assert "successfully rolled out" in kubectl.run("rollout", "status", "deploy/web")
 
 

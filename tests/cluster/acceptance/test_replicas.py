@@ -70,7 +70,9 @@ def test_serves_an_image(kubectl: Kubectl, kind: Kind, image: str) -> None:
     pods = ready(kubectl, kind, 2)
     assert {each["spec"]["containers"][0]["image"] for each in pods} == {image}
     assert {controlled_by(each) for each in pods} == {owner_uid(kubectl, kind)}
-    assert "SuccessfulCreate" in kubectl.run("describe", kind.short, "web")
+    until(
+        lambda: "SuccessfulCreate" in kubectl.run("describe", kind.short, "web"), 15, "events follow in their own time"
+    )
 
 
 @both("11.7.3", "11.8.3")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.acceptance.replicas import RS, ready, uids
 from tests.cluster.acceptance.stages import Stage
-from tests.e2e.e2e_kubectl import NODES, Kubectl, daemonset
+from tests.e2e.e2e_kubectl import NODES, Kubectl, daemonset, until
 from tests.e2e.e2e_kubectl import uids as uids_by_node
 from tests.e2e.e2e_states import settled
 
@@ -27,4 +27,9 @@ def test_the_server_is_killed(kubectl: Kubectl, cluster: Stage, down_s: float) -
     kubectl.run("delete", "pod", agents[0]["metadata"]["name"])
     kubectl.run("scale", "rs", "web", "--replicas=2")
     assert len(ready(kubectl, RS, 2, limit_s=60)) == 2
-    assert len(set(uids_by_node(settled(kubectl, NODES, limit_s=60)).items()) - set(uids_by_node(agents).items())) == 1
+
+    def replaced() -> int:
+        return len(set(uids_by_node(settled(kubectl, NODES, limit_s=60)).items()) - set(uids_by_node(agents).items()))
+
+    until(replaced, 60, "the status is of the time after the deletion")
+    assert replaced() == 1

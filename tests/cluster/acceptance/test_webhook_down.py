@@ -76,8 +76,12 @@ def test_scaled_up_and_down_while_a_webhook_is_down(kubectl: Kubectl, cluster: S
         assert status(kubectl, RS)["replicas"] == 10
         kubectl.run("scale", "rs", "web", "--replicas=2")
         assert len(ready(kubectl, RS, 2, limit_s=5)) == 2
-        told = [each["message"] for each in kubectl.items("events") if each["reason"] == "FailedCreate"]
-        assert any(WORDS in each for each in told), told
+
+        def told() -> bool:
+            events = [each for each in kubectl.items("events") if each["reason"] == "FailedCreate"]
+            return any(WORDS in each["message"] for each in events)
+
+        until(told, 5, "an event tells it")
     until(lambda: not is_refused(kubectl), 30, "the webhook has gone")
     kubectl.run("scale", "rs", "web", "--replicas=4")
     assert len(ready(kubectl, RS, 4, limit_s=5)) == 4

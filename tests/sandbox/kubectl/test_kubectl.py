@@ -161,7 +161,7 @@ def test_watch_prints_rows_as_they_come(kubectl: Kubectl) -> None:
 def test_wait(kubectl: Kubectl) -> None:
     kubectl.apply(pod("a"))
     waiting = subprocess.Popen(
-        kubectl.command("wait", "--for=condition=Ready", "pod/a", "--timeout=15s"),
+        kubectl.command("wait", "--for=condition=Ready", "pod/a", "--timeout=60s"),
         stdout=subprocess.PIPE,
         text=True,
         env=kubectl.env(),
