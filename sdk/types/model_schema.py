@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -36,7 +37,7 @@ def fields_of(model: type[Object]) -> tuple[dict[str, Schema], list[str]]:
         raise BadDefinition(f"{name}: {_told(model, set()) or _one_line(error)}") from None
     named: Mapping[str, Schema] = whole["$defs"]
     for cls in _structs(msgspec.inspect.type_info(model)):
-        _describe(named.get(cls.__name__, {}), cls)
+        _describe(named.get(_schema_name(cls), {}), get_origin(cls) or cls)
     root = named[whole["$ref"].rpartition("/")[2]]
     fields = {
         field: structural(part, named, name, field)
@@ -93,6 +94,14 @@ def _structs(info: Any, seen: set[type] | None = None) -> Iterator[type]:
         parts = getattr(info, inner, ())
         for part in parts if isinstance(parts, tuple) else (parts,):
             yield from _structs(part, seen)
+
+
+def _schema_name(cls: Any) -> str:
+    """What msgspec calls the schema of a Struct: one with type parameters has a schema for each use, `Box_int_`."""
+    if not get_args(cls):
+        return str(cls.__name__)
+    told = ", ".join(each.__name__ if isinstance(each, type) else repr(each) for each in get_args(cls))
+    return re.sub(r"[^a-zA-Z0-9._-]", "_", f"{get_origin(cls).__name__}[{told}]")
 
 
 def _describe(schema: Schema, cls: type) -> None:

@@ -6,7 +6,7 @@ import datetime
 import decimal
 import enum
 import uuid
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
 
 import msgspec
 import pytest
@@ -73,6 +73,16 @@ class Pair(NamedTuple):
 
 class Typed(TypedDict, total=False):
     x: int
+
+
+T = TypeVar("T")
+
+
+class Box(oarlock.Struct, Generic[T]):
+    """Of anything."""
+
+    value: T
+    """What is in it."""
 
 
 class Own:
@@ -167,6 +177,19 @@ SAID: list[tuple[Any, dict[str, Any]]] = [
     ),
     (Typed, {"type": "object", "properties": {"x": INT}}),
     (
+        list[Box[int]],
+        {
+            "type": "array",
+            "items": {
+                "description": "Of anything.",
+                "type": "object",
+                "required": ["value"],
+                "properties": {"value": {"description": "What is in it.", **INT}},
+            },
+        },
+    ),
+    (Box[list[Box[str]]] | None, {"nullable": True}),
+    (
         Http | Tcp,
         {
             "type": "object",
@@ -197,6 +220,10 @@ def test_a_type_and_its_schema(annotation: Any, schema: dict[str, Any] | None) -
     said = spec_of(annotation)
     if annotation == dict[str, list[Tls]]:
         assert said["additionalProperties"]["items"]["properties"]["secretName"] == TEXT
+    elif annotation == Box[list[Box[str]]] | None:
+        assert said["properties"]["value"]["items"]["properties"] == {
+            "value": {"description": "What is in it.", **TEXT}
+        }
     elif schema is None:
         assert said == {"type": "object", PRESERVE: True, "x-kubernetes-embedded-resource": True}
     else:
