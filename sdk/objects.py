@@ -5,6 +5,7 @@ where one does not fit.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -162,4 +163,10 @@ def _with_sets_as_lists(value: Any) -> Any:
                 if each := getattr(value, field):
                     msgspec.structs.force_setattr(done, field, _with_sets_as_lists(each))
             return done
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            same = copy.copy(value)
+            for name in value.__dataclass_fields__:
+                if each := getattr(value, name, None):
+                    object.__setattr__(same, name, _with_sets_as_lists(each))  # it may be frozen
+            return same
     return value

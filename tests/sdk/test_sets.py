@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Callable
 from typing import Any
@@ -68,6 +69,18 @@ def test_what_is_equal_becomes_the_same_json(given: Callable[[set[int]], Any]) -
 def test_the_members_of_an_enum() -> None:
     names = ["large", "medium", "small", "tiny", "wide"]
     assert to_json({"sizes": set(Size), "one": Size.TINY}) == {"sizes": names, "one": "tiny"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sizes:
+    all: frozenset[Size]
+
+
+def test_the_members_of_an_enum_in_a_dataclass() -> None:
+    names = ["large", "medium", "small", "tiny", "wide"]
+    given = Sizes(frozenset(Size))
+    assert to_json({"a": [given]}) == {"a": [{"all": names}]}
+    assert given == Sizes(frozenset(Size)), "it is not changed"
 
 
 def child(ports: set[int]) -> Any:
