@@ -12,7 +12,7 @@ from oarlock.controllers.entries import Found
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.pods.events import NORMAL, Event
 from oarlock.controllers.wanted import UserError, Wanted, WantedChild, wanted_child
-from oarlock.sdk.checks import Wrong, as_events, as_list, as_ms, as_object, as_status
+from oarlock.sdk.checks import Wrong, as_events, as_json, as_list, as_ms, as_object, as_status
 from oarlock.sdk.children import Children
 from oarlock.sdk.definitions import Definition, Result
 from oarlock.sdk.errors import Never
@@ -127,6 +127,7 @@ def _child(
         "controller": True,
         "blockOwnerDeletion": True,
     }
+    clean = as_json(clean, f"{kind.kind} {name}")
     try:
         return wanted_child(
             kind.resource, clean, namespace=namespace, owner_reference=reference, controller=definition.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import msgspec
@@ -128,7 +129,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "no JSON": (
         result({**child(), "data": {"v": object()}}),
-        "ConfigMap a is not JSON: Encoding objects of type object is unsupported",
+        "ConfigMap a is not JSON: a value of type object; write dicts, lists, texts and numbers",
     ),
     "a status that is no JSON": (
         result(status={"a": object()}),
@@ -216,6 +217,26 @@ def test_what_was_given_is_not_changed() -> None:
     before = msgspec.json.encode(given)
     wanted(result(given))
     assert msgspec.json.encode(given) == before
+
+
+class Color(enum.Enum):
+    RED, BLUE = "red", "blue"
+
+
+class Words(str):
+    """As a YAML library has it."""
+
+
+class Part(oarlock.Struct):
+    tls_port: int
+
+
+def test_parts_of_a_child_may_be_of_types() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model("Model", size=(int, 1))
+    data = {"part": Part(tls_port=1), "model": model(), "word": Words("x"), "colors": {Color.RED, Color.BLUE}}
+    body = msgspec.json.decode(wanted(result({**child(), "data": data})).children[0].body)
+    assert body["data"] == {"part": {"tlsPort": 1}, "model": {"size": 1}, "word": "x", "colors": ["blue", "red"]}
 
 
 def test_status_again_and_events() -> None:
