@@ -35,6 +35,14 @@ class UserError(Exception):
         self.message, self.never, self.after_ms = message, never, after_ms
 
 
+def said_by(error: BaseException) -> str:
+    """What an exception of a user's function says. Its ``__str__`` is the user's as well, and may raise."""
+    try:
+        return str(error)
+    except Exception as other:
+        return f"(its __str__ raised {type(other).__name__})"
+
+
 class WantedChild(msgspec.Struct, frozen=True):
     """A child as it is wanted. `body`: the JSON to apply, with the owner reference and the digest in it."""
 

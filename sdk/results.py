@@ -11,7 +11,7 @@ import msgspec
 from oarlock.controllers.entries import Found
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.pods.events import NORMAL, Event
-from oarlock.controllers.wanted import UserError, Wanted, WantedChild, wanted_child
+from oarlock.controllers.wanted import UserError, Wanted, WantedChild, said_by, wanted_child
 from oarlock.sdk.checks import Wrong, as_events, as_json, as_list, as_ms, as_object, as_status
 from oarlock.sdk.children import Children
 from oarlock.sdk.definitions import Definition, Result
@@ -48,7 +48,7 @@ def _want(
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{definition.name}: {type(error).__name__}: {error}") from error
+        raise UserError(f"{definition.name}: {type(error).__name__}: {said_by(error)}") from error
     return wanted_of(result, definition, kinds, own)
 
 

@@ -23,7 +23,7 @@ from oarlock.controllers.entries import StepsController
 from oarlock.controllers.objects.whole import Whole, decode_whole, without_noise
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.requests import ApiError, Asked, Ended, LostClaim
-from oarlock.controllers.wanted import UserError
+from oarlock.controllers.wanted import UserError, said_by
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.turn.custom.inputs import versions_of_others, watched_by
 from oarlock.workers.turn.custom.rewrites import Rewrites, but_status
@@ -202,7 +202,7 @@ def _heed(
     error: BaseException, own: Whole, controller: StepsController, ctx: StepsContext, outcome: TurnOutcome
 ) -> Steps[None]:
     """The function raised something: say so, and look again when it is of use."""
-    name, said = type(error).__name__, discreet(error, SAID_MAX)
+    name, said = type(error).__name__, discreet(said_by(error), SAID_MAX)
     if isinstance(error, UserError) and not error.never and error.after_ms is not None:
         outcome.due_in(error.after_ms)
         if said:

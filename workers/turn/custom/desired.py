@@ -18,7 +18,7 @@ from oarlock.broker.values.turns import Verdict
 from oarlock.controllers.entries import DesiredController, Found
 from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
-from oarlock.controllers.wanted import Live, UserError, Wanted, changes
+from oarlock.controllers.wanted import Live, UserError, Wanted, changes, said_by
 from oarlock.workers.process.exit_code import ForcedStop
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.tracing.tracer import current_turn
@@ -133,7 +133,7 @@ def _wanted(
     except (Exception, ForcedStop):
         raise  # what the function raised has come as a UserError
     except BaseException as error:  # SystemExit and CancelledError: they would end the worker, and no key be blamed
-        named = UserError(f"{controller.name}: {type(error).__name__}: {error}")
+        named = UserError(f"{controller.name}: {type(error).__name__}: {said_by(error)}")
         _heed(named, error, owner, controller, outcome)
     return None
 

@@ -457,6 +457,19 @@ def test_back_off_is_the_controllers(failures: int, wait_ms: int) -> None:
     assert [each.type for each in play.outcome.events] == ["Warning"]
 
 
+class Silent(Exception):
+    """Its words cannot be had."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_exception_that_cannot_be_told_is_told_of_by_its_name() -> None:
+    play = Play(raises=Silent(), answers=[0])
+    assert play.failure == "Silent: (its __str__ raised RuntimeError)"
+    assert [each.message for each in play.outcome.events] == [play.failure]
+
+
 def test_a_controller_with_the_queues_own_back_off_asks_nothing() -> None:
     play = Play(controller="held", owner=own(metadata={"finalizers": [FINALIZER]}), raises=KeyError("x"))
     assert (play.asked, play.finish.delay_ms, play.finish.changes) == ([], None, ())

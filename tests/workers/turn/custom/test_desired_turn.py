@@ -223,11 +223,20 @@ def test_an_index_function_that_failed_is_told_on_the_object() -> None:
     assert told[0] == ("IndexFailed", "site: names=secret_of returned None")
 
 
+class Silent(Exception):
+    """Its words cannot be had."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+SILENT = "raising: Silent: (its __str__ raised RuntimeError)"
 RAISED: list[tuple[BaseException, Verdict, int | None, tuple[str, ...]]] = [
     (oarlock.Later(seconds=5, reason="it comes"), Verdict.OK, 5_000, ("Normal", "Waiting", "it comes")),
     (oarlock.Later(seconds=90), Verdict.OK, 60_000, ()),
     (oarlock.Never("no such region"), Verdict.OK, 60_000, ("Warning", "ReconcileFailed", "no such region")),
     (KeyError("x"), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: KeyError: 'x'")),
+    (Silent(), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", SILENT)),
     (SystemExit("bad input"), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: SystemExit: bad input")),
     (SystemExit(), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: SystemExit: ")),
     (CancelledError(), Verdict.RETRY, 5, ("Warning", "ReconcileFailed", "raising: CancelledError: ")),
