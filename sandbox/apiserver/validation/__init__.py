@@ -109,7 +109,7 @@ _RULES: Final[Mapping[str, Rules]] = {
     "CustomResourceDefinition": Rules(
         create=definition_errors, update=definition_update_errors, status=definition_status_errors
     ),
-    "Job": Rules(create=other_kinds.job_errors),
+    "Job": Rules(create=other_kinds.job_errors, update=other_kinds.job_update_errors),
     "PodDisruptionBudget": Rules(create=other_kinds.budget_errors),
     "NetworkPolicy": Rules(create=other_kinds.networkpolicy_errors),
     **dict.fromkeys(("Role", "ClusterRole"), Rules(name=names.path_segment)),

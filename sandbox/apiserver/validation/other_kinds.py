@@ -13,7 +13,7 @@ from typing import Any, Final
 from oarlock.sandbox.apiserver.errors import FieldError
 from oarlock.sandbox.apiserver.text.quantities import parse_quantity
 from oarlock.sandbox.apiserver.validation.label_selector import selector_errors
-from oarlock.sandbox.apiserver.validation.metadata import finalizer_errors
+from oarlock.sandbox.apiserver.validation.metadata import IMMUTABLE, finalizer_errors
 from oarlock.sandbox.apiserver.validation.pods.placement import taint_errors
 from oarlock.sandbox.apiserver.validation.replica_sets import template_errors
 from oarlock.sandbox.apiserver.validation.values import NOT_NEGATIVE, not_negative, quantity_errors
@@ -129,6 +129,57 @@ def job_errors(job: Obj) -> Iterator[FieldError]:
     if policy == "Always":
         choices = ("OnFailure", "Never")
         yield FieldError.unsupported("spec.template.spec.restartPolicy", policy, choices)
+
+
+_JOB_KEEPS: Final = (
+    "selector",
+    "completionMode",
+    "podFailurePolicy",
+    "successPolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+)
+
+
+def job_update_errors(new: Obj, old: Obj) -> Iterator[FieldError]:
+    """As for a new one; the template stays, and how pods count. Of a Job that is suspended and has never begun, what
+    places its pods may change.
+    """
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    if spec is old_spec:
+        return
+    yield from job_errors(new)
+    completions = spec.get("completions")
+    if completions != old_spec.get("completions"):
+        if spec.get("completionMode") != "Indexed":
+            yield FieldError.invalid("spec.completions", completions, IMMUTABLE)
+        elif completions is None or completions != spec.get("parallelism"):
+            why = "can only be modified in tandem with spec.parallelism"
+            yield FieldError.invalid("spec.completions", completions, why)
+    for field in _JOB_KEEPS:
+        if spec.get(field) != old_spec.get(field):
+            yield FieldError.invalid(f"spec.{field}", spec.get(field), IMMUTABLE)
+    may_move = old_spec.get("suspend") and not (old.get("status") or {}).get("startTime")
+    kept = _unplaced if may_move else _as_typed
+    if kept(spec.get("template")) != kept(old_spec.get("template")):
+        yield FieldError.invalid("spec.template", spec.get("template"), IMMUTABLE)
+
+
+def _unplaced(template: Obj | None) -> Obj:
+    """A template without what decides on which nodes its pods are."""
+    meta, spec = ({**((template or {}).get(part) or {})} for part in ("metadata", "spec"))
+    affinity = {name: each for name, each in (spec.pop("affinity", None) or {}).items() if name != "nodeAffinity"}
+    for field in ("nodeSelector", "tolerations", "schedulingGates"):
+        spec.pop(field, None)
+    for field in ("labels", "annotations"):
+        meta.pop(field, None)
+    return _as_typed({"metadata": meta, "spec": spec, "affinity": affinity})
+
+
+def _as_typed(template: Obj | None) -> Obj:
+    """Without an empty metadata or a null in it: Go's clients send `creationTimestamp: null`."""
+    meta = {name: each for name, each in ((template or {}).get("metadata") or {}).items() if each is not None}
+    return {**(template or {}), "metadata": meta}
 
 
 def budget_errors(budget: Obj) -> Iterator[FieldError]:

@@ -11,6 +11,10 @@ from tests.sandbox.apiserver.test_stored_kinds import CONTENT
 
 CORE, RBAC = "/api/v1/namespaces/default", "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}
+JOBS, JOB = "/apis/batch/v1/namespaces/default/jobs", CONTENT["Job"]
+WAITING = {"spec": {**JOB["spec"], "suspend": True}}
+INDEXED = {"spec": {**JOB["spec"], "completions": 2, "parallelism": 2, "completionMode": "Indexed"}}
+MOVED = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeSelector": {"a": "b"}}}
 DATA, SECRET = {"data": {"a": "b"}}, {"data": {"a": "Yg=="}}
 
 
@@ -45,6 +49,16 @@ DATA, SECRET = {"data": {"a": "b"}}, {"data": {"a": "Yg=="}}
             "spec",
         ),
         ("/apis/apps/v1/namespaces/default/statefulsets", CONTENT["StatefulSet"], {"spec": {"replicas": 2}}, None),
+        (JOBS, JOB, {"spec": {"template": MOVED}}, "spec.template"),
+        (JOBS, JOB, {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 1}}}}, "spec.template"),
+        (JOBS, JOB, {"spec": {"completions": 2}}, "spec.completions"),
+        (JOBS, JOB, {"spec": {"completionMode": "Indexed"}}, "spec.completionMode"),
+        (JOBS, JOB, {"spec": {"parallelism": 2, "suspend": True, "backoffLimit": 1}}, None),
+        (JOBS, JOB, {"spec": {"template": {"metadata": {"creationTimestamp": None}}}}, None),
+        (JOBS, WAITING, {"spec": {"template": MOVED, "suspend": False}}, None),
+        (JOBS, WAITING, {"spec": {"template": {"spec": {"hostname": "x"}}}}, "spec.template"),
+        (JOBS, INDEXED, {"spec": {"completions": 3, "parallelism": 3}}, None),
+        (JOBS, INDEXED, {"spec": {"completions": 3}}, "spec.completions"),
         (
             "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
             CONTENT["EndpointSlice"],
