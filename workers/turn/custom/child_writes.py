@@ -32,6 +32,7 @@ from oarlock.controllers.wanted import (
     stamped,
     status_change,
 )
+from oarlock.workers.process.log_line import discreet
 from oarlock.workers.turn.custom.inputs import of_status
 from oarlock.workers.turn.custom.memory import Memory
 from oarlock.workers.turn.custom.open_deletes import OpenDeletes, entry_of
@@ -156,8 +157,9 @@ def _sort_apply(child: WantedChild, done: str, answer: Answer, memory: Memory, o
         case Outcome.CONFLICT if done == "Updated":
             outcome.retry = True  # it has changed since it was compared
         case _:
-            outcome.failed(f"{child.kind} {child.name}: {answer.message}")
-            outcome.events.append(Event(WARNING, "ApplyFailed", f"{child.kind} {child.name}: {answer.message}"))
+            told = f"{child.kind} {child.name}: {discreet(answer.message)}"
+            outcome.failed(told)
+            outcome.events.append(Event(WARNING, "ApplyFailed", told))
 
 
 def _remember(child: WantedChild, answer: Answer, memory: Memory) -> None:
@@ -179,8 +181,8 @@ def _sort_delete(live: Live, answer: Answer, deletes: OpenDeletes, outcome: Turn
         case Outcome.GONE:
             pass
         case Outcome.REFUSED:
-            outcome.failed(f"delete {what}: {answer.message}")
-            outcome.events.append(Event(WARNING, "DeleteFailed", f"{what}: {answer.message}"))
+            outcome.failed(f"delete {what}: {discreet(answer.message)}")
+            outcome.events.append(Event(WARNING, "DeleteFailed", f"{what}: {discreet(answer.message)}"))
         case _:
             outcome.retry = True  # it has changed since it was compared, or nobody knows
 
@@ -216,8 +218,8 @@ def write_status(
         case Outcome.GONE:
             pass  # the event of its end wakes the key
         case Outcome.REFUSED:
-            outcome.failed(f"status of {owner.key}: {said}")
-            outcome.events.append(Event(WARNING, "StatusFailed", said))
+            outcome.failed(f"status of {owner.key}: {discreet(said)}")
+            outcome.events.append(Event(WARNING, "StatusFailed", discreet(said)))
         case _:
             outcome.retry = True
     return True

@@ -216,6 +216,16 @@ def test_a_child_that_does_not_fit_its_schema_is_told_of() -> None:
     assert [each.reason for each in play.outcome.events] == ["ApplyFailed", "Created"]
 
 
+def test_the_event_of_a_refused_child_has_the_reason_and_no_values() -> None:
+    """A server repeats what it refuses: a secret, or so much that the reason would be cut off."""
+    message = f'ConfigMap "a" is invalid: data: Invalid value: {{"a":"{"secret" * 300}"}}: field is immutable'
+    play = Play()
+    status = msgspec.json.encode({"kind": "Status", "status": "Failure", "message": message, "code": 422})
+    play.turn(answers=[Answer(422, status)])
+    told = 'ConfigMap a: ConfigMap "a" is invalid: data: Invalid value: ...: field is immutable'
+    assert (play.outcome.events[0].message, play.outcome.error) == (told, told)
+
+
 def test_an_index_function_that_failed_is_told_on_the_object() -> None:
     play = Play()
     play.turn(fault="site: names=secret_of returned None")
