@@ -33,7 +33,7 @@ class AskedKey:
         if dependents := dependents_called(word) if text.count("/") == 2 else "":
             return cls(key_of(dependents, rest, namespace), (), namespace, dependents)
         asked = cls(*_without_kind(text, controller, namespace), namespace)
-        asked.of((asked.queues or all_queues())[0])
+        asked.of(asked.queues[0] if asked.queues else asked._first)
         return asked
 
     def of(self, queue: str) -> str:
@@ -70,7 +70,12 @@ class AskedKey:
             key, resource = self.of(queue), resource_of(queue)
             if views.of(key).inspector.object(resource, key) is not None:
                 return _queues_over(resource)
-        return _queues_over(resource_of(all_queues()[0]))
+        return _queues_over(resource_of(self._first))
+
+    @property
+    def _first(self) -> str:
+        """The queue that is meant if nothing else says so: a key with a namespace is of no kind without."""
+        return next(filter(self.fits, all_queues()), all_queues()[0])
 
 
 def key_of(resource: str, text: str, namespace: str | None) -> str:

@@ -143,6 +143,16 @@ def test_what_holds_an_object_that_does_not_fit_its_type(said: Any, key: str, to
     assert [line for line in lines if "fit its type" in line or "undone" in line] == told
 
 
+@pytest.mark.parametrize(
+    ("key", "told"), [("shop/web", "Website shop/web"), ("shop/none", "No Website shop/none"), ("red", "Team red")]
+)
+def test_a_key_with_a_namespace_is_of_a_kind_that_has_them(planted: EmbeddedRedis, key: str, told: str) -> None:
+    of = ("--operator", str(FILE.with_name("teams_first.py")), "--fleet-id", FLEET)
+    result = call("explain", key, *of, "--redis", planted.url("metrics"))
+    assert (result.exit_code, problems(result)) == (0, [])
+    assert result.stdout.startswith(told)
+
+
 def test_a_controller_of_another_kind_is_no_way_to_a_key(planted: EmbeddedRedis) -> None:
     result = call("explain", "site/shop/web", "-c", "audit", "--operator", str(FILE), "--redis", planted.url("metrics"))
     assert result.exit_code == 2
