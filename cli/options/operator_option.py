@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -59,9 +59,10 @@ def with_fleet_of_file(settings: Settings) -> Settings:
         raise InputProblem(str(error)) from None
 
 
-def check_no_threads(what: str) -> None:
-    """A process with threads must not fork workers. Raises InputProblem."""
-    others = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
+def check_no_threads(what: str, before: Collection[threading.Thread] = ()) -> None:
+    """A process with threads must not fork workers. ``before``: those that were there. Raises InputProblem."""
+    own = threading.current_thread()
+    others = [each.name for each in threading.enumerate() if each is not own and each not in before]
     if others:
         raise InputProblem(
             f"{what}: importing it started a thread ({', '.join(others)}); start it in the function that uses it:"

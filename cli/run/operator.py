@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from oarlock.cli.options.operator_option import know
+from oarlock.cli.options.operator_option import check_no_threads, know
 from oarlock.cli.options.options import check_kubeconfig
 from oarlock.cli.options.process_options import Prepared, own_process_options, prepare
 from oarlock.cli.options.which_up import found_up
@@ -70,12 +71,14 @@ def operator(
     JSON of --check: {controllers: [{name, style, kind, resource, children, watches}], kinds: [{apiVersion, kind,
     plural, namespaced, own}], files: [...], crds: [...]}
     """
+    threads = threading.enumerate()
     definitions = know(context, what)
     try:
         crds = crds_of(models_of(definitions))
     except BadDefinition as error:
         raise InputProblem(f"{what}: {error}") from None
     if check:
+        check_no_threads(what, threads)  # what a start refuses: `oarlock dev` ends what runs if the check is passed
         controllers, files = [_told(each) for each in definitions], [str(each) for each in files_of(definitions)]
         show_json({"controllers": controllers, "kinds": _kinds(definitions), "files": files, "crds": crds})
         return 0

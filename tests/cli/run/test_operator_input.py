@@ -99,6 +99,15 @@ def test_a_check_tells_what_is_in_a_file() -> None:
         assert word in result.stdout
 
 
+def test_a_check_refuses_what_a_start_would_refuse(tmp_path: Path) -> None:
+    file = tmp_path / "threaded.py"
+    started = "threading.Thread(target=threading.Event().wait, args=(9,), name='mine', daemon=True).start()"
+    file.write_text(f"{SITE.read_text()}\nimport threading\n{started}\n")
+    result = call("operator", str(file), "--check")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "threaded.py: importing it started a thread (mine)" in problems(result)[0]
+
+
 @pytest.mark.parametrize("command", ["operator", "worker", "ingest"])
 def test_help_says_what_the_fleet_is_called(command: str) -> None:
     said = " ".join(call(command, "--help").stdout.split())
