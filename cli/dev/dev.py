@@ -39,6 +39,7 @@ from oarlock.workers.process.io_loop import IoLoop
 
 TICK_S = 0.1
 CLOSE_S = 2.0
+DEFINE_S = 20.0
 FIGURES_EVERY_S = 1.0
 _PORT = click.IntRange(0, 65_535)
 
@@ -169,8 +170,8 @@ class Session:
         if self._check is None or not self._check.done:
             return
         checked, self._check = self._check.wait(), None
-        if checked.problem:
-            _say(f"! {checked.problem}")
+        if problem := checked.problem or self._refused(checked):
+            _say(f"! {problem}")
             _say("! not loaded: what ran before runs on")
             return
         self._facts = checked.facts
@@ -180,6 +181,16 @@ class Session:
         self._log.forget()
         self._child.reload()
         _say(f"* {self._what} has changed: loaded anew")
+
+    def _refused(self, checked: Checked) -> str:
+        """Define its kinds, before what runs is ended. Why the API server takes one of them not; empty if it does."""
+        try:
+            self._io.run(define(self._client, checked.facts["crds"]), DEFINE_S)
+        except NotApplied as error:
+            return f"the API server refused {error}"
+        except TimeoutError:
+            return f"the API server has not defined its kinds within {DEFINE_S:g} s"
+        return ""
 
     def _show_figures(self) -> None:
         rows = figures.rows(self._redis, self._fleet, self._child.metrics_url, self._facts["controllers"])

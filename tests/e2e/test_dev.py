@@ -51,6 +51,11 @@ def test_edit_and_see(running: Running, file: Path) -> None:
     objects.create(SITES, site("made-meanwhile"))
     until(lambda: "made-meanwhile" in objects.all(DEPLOYMENTS), 20, "what ran before runs on", pause_s=0.2)
 
+    file.write_text(good.replace("@oarlock.resource(", "@oarlock.resource(namespaced=False, api_version="))
+    until(lambda: "! the API server refused CustomResourceDefinition" in running.said, 30, "a scope cannot change")
+    objects.create(SITES, site("made-later"))
+    until(lambda: "made-later" in objects.all(DEPLOYMENTS), 20, "what ran before runs on", pause_s=0.2)
+
     file.write_text(good.replace('"containerPort": 80', '"containerPort": 8080'))
 
     def changed() -> bool:
