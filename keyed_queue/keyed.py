@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import redis
 
-from oarlock.broker.connection.client import TlsFiles, connect, connect_like
+from oarlock.broker.connection.client import BadRedisUrl, TlsFiles, connect, connect_like
 from oarlock.queue import keys as key_names
 from oarlock.queue.explain import explain
 from oarlock.queue.memory_steps import MemorySteps
@@ -30,7 +30,7 @@ class KeyedQueue:
     ``connection``: a URL (``broker.connection.redis_url`` says which), a ``redis.Redis`` whose server and login are
     used, or "memory://" for tests within one process. Nothing is sent before the first call. ``group``: what separates
     a key's group from the rest ("/": ``eu/17`` is in group ``eu``), or a function of the key; groups take turns.
-    Raises ValueError for a name that cannot be used and BadRedisUrl for such a URL.
+    Raises ValueError for a name that cannot be used and BadRedisUrl for such a connection.
     """
 
     def __init__(
@@ -50,8 +50,10 @@ class KeyedQueue:
             self.steps: Steps = MemorySteps(name)
         elif isinstance(connection, str):
             self.steps = RedisSteps(connect(connection, shard=name, tls=tls or TlsFiles()), name)
-        else:
+        elif isinstance(connection, redis.Redis):
             self.steps = RedisSteps(connect_like(connection), name)
+        else:
+            raise BadRedisUrl(f"queue {name!r} on a {type(connection).__name__}: give a URL or a redis.Redis")
 
     # -- producers -----------------------------------------------------------------------------------------------
 
@@ -64,6 +66,8 @@ class KeyedQueue:
 
     def add_all(self, keys: Iterable[str]) -> int:
         """As ``add``, for many keys: 500 a call of Redis."""
+        if isinstance(keys, str):
+            raise ValueError(f"add_all({keys!r:.120}): give a list of keys; add() takes a single one")
         pairs = [self._pair(key) for key in keys]
         return sum(self.steps.add(pairs[at : at + 500]) for at in range(0, len(pairs), 500))
 
@@ -137,7 +141,7 @@ class KeyedQueue:
 
     def _pair(self, key: str) -> tuple[str, str]:
         """The key and its group, checked."""
-        if not isinstance(key, str) or not key or len(key.encode()) > KEY_BYTES_MAX or not key.isprintable():
+        if not isinstance(key, str) or not key or not key.isprintable() or len(key.encode()) > KEY_BYTES_MAX:
             raise ValueError(f"key {key!r:.120}: give printable text of 1 to {KEY_BYTES_MAX} bytes")
         if isinstance(self._group, str):
             head, separator, _ = key.partition(self._group) if self._group else ("", "", "")

@@ -15,6 +15,9 @@ from oarlock.queue.values import Policy
 if TYPE_CHECKING:
     from oarlock.queue.keyed import KeyedQueue
 
+FOR_EVER = 2**31
+"""So many retries."""
+
 Function = Callable[[str, Context], Awaitable[None] | None]
 """What runs for a key. Blocking functions run in threads, ``async def`` ones in one event loop."""
 
@@ -35,8 +38,11 @@ class Options:
     def __post_init__(self) -> None:
         for good, told in (
             (1 <= self.lease_s <= 86_400, f"lease_s={self.lease_s!r}: give seconds from 1 to 86400"),
-            (1 <= self.threads <= 1_000, f"threads={self.threads!r}: give a number from 1 to 1000"),
-            (self.retries is None or self.retries >= 0, f"retries={self.retries!r}: give a number from 0 on, or None"),
+            (_whole(self.threads, 1, 1_000), f"threads={self.threads!r}: give a whole number from 1 to 1000"),
+            (
+                self.retries is None or _whole(self.retries, 0, FOR_EVER),
+                f"retries={self.retries!r}: give a whole number from 0 on, or None for no end",
+            ),
             (0 < self.back_off_s <= self.back_off_max_s < 1e9, "back_off_s must be above 0, at most back_off_max_s"),
         ):
             if not good:
@@ -44,8 +50,13 @@ class Options:
 
     @property
     def policy(self) -> Policy:
-        retries = 2**31 if self.retries is None else self.retries
+        retries = FOR_EVER if self.retries is None else self.retries
         return Policy(retries, max(1, int(self.back_off_s * 1000)), max(1, int(self.back_off_max_s * 1000)))
+
+
+def _whole(number: object, least: int, most: int) -> bool:
+    """Whether it is a whole number of that range: the scripts of Redis take no other."""
+    return isinstance(number, int) and least <= number <= most
 
 
 class GivenOptions(TypedDict, total=False):

@@ -40,6 +40,12 @@ def test_a_client_that_a_url_says_better() -> None:
         KeyedQueue("invoices", sentinel)
 
 
+def test_no_connection_at_all() -> None:
+    """As of a variable of the environment that is not set."""
+    with pytest.raises(BadRedisUrl, match="'invoices' on a NoneType: give a URL"):
+        KeyedQueue("invoices", None)  # type: ignore[arg-type]
+
+
 def test_the_rights_that_the_page_names_are_enough(url: str) -> None:
     (rules,) = re.findall(r"^    user invoices on >secret (.+)$", (ROOT / "docs/keyed-queue.md").read_text(), re.M)
     admin = connect(url)
