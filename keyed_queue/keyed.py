@@ -80,10 +80,17 @@ class KeyedQueue:
     # -- consumers -----------------------------------------------------------------------------------------------
 
     def worker(self, **options: Unpack[GivenOptions]) -> Callable[[Function], Worker]:
-        """Decorate the function that runs for each key. ``worker.Options`` says what may be given."""
+        """Decorate the function that runs for each key. ``worker.Options`` says what may be given. Raises ValueError
+        for a second function: nothing would say which of the two a key is for. One of the same name is taken anew.
+        """
         chosen = Options(**options)
 
         def make(function: Function) -> Worker:
+            known, named = self._worker and _called(self._worker.function), _called(function)
+            if known not in (None, named):
+                raise ValueError(
+                    f"queue {self.name!r} has the function {known} already: give {named} a queue of its own"
+                )
             self._worker = Worker(self, function, chosen)
             return self._worker
 
@@ -155,3 +162,7 @@ class KeyedQueue:
         if self._worker is None:
             raise ValueError(f"queue {self.name!r} has no function yet: decorate one with @queue.worker()")
         return self._worker
+
+
+def _called(function: Function) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -386,6 +386,24 @@ def test_bad_input(queue: KeyedQueue, make: Callable[[KeyedQueue], object], told
     assert told in str(raised.value)
 
 
+def test_a_queue_has_one_function(queue: KeyedQueue) -> None:
+    """Of two one would silently never run. The cell of a notebook, or a module loaded anew, brings the same again."""
+    ran = []
+
+    def sync(key: str, ctx: Context) -> None:
+        ran.append(key)
+
+    def other(key: str, ctx: Context) -> None:
+        raise AssertionError
+
+    queue.worker()(sync)
+    with pytest.raises(ValueError, match=r"has the function .*sync already: give .*other a queue of its own"):
+        queue.worker()(other)
+    queue.worker(threads=2)(sync)
+    queue.add("a")
+    assert (queue.run(burst=True), ran) == (1, ["a"])
+
+
 def test_requeue_keeps_groups(queue: KeyedQueue) -> None:
     queue.add("eu/a")
     queue.run(lambda key, ctx: 1 / 0 and None, burst=True, retries=0)
