@@ -133,10 +133,18 @@ class _Owners:
 
 
 def _use(uses: dict[str, _Use], kind: Kind) -> _Use:
-    found = uses.setdefault(kind.resource, _Use(kind))
-    if found.kind != kind:
-        raise BadDefinition(f"{found.kind} and {kind} are both used: use one of them for all controllers of a process")
-    return found
+    like = (use.kind for use in uses.values() if use.kind.resource == kind.resource or use.kind.is_like(kind))
+    known = next(like, kind)
+    if known != kind:
+        raise BadDefinition(
+            f"{_in_full(known)} and {_in_full(kind)} are both used: use one of them for all controllers of a process;"
+            " a class, or an oarlock.Kind, says the plural and whether there are namespaces"
+        )
+    return uses.setdefault(kind.resource, _Use(kind))
+
+
+def _in_full(kind: Kind) -> str:
+    return f"{kind} ({kind.plural}, {'namespaced' if kind.namespaced else 'without namespaces'})"
 
 
 def _watch(uses: dict[str, _Use], definition: Definition, watch: Watch) -> list[tuple[str, str, str]]:

@@ -68,6 +68,10 @@ class Kind(msgspec.Struct, frozen=True):
         """What the cache calls its objects: `websites.example.com`, `services.v1`."""
         return f"{self.plural}.{self.group or self.version}"
 
+    def is_like(self, other: Kind) -> bool:
+        """Whether both are one kind, perhaps in another version. A group has each kind under one plural only."""
+        return (self.group, self.kind) == (other.group, other.kind)
+
     def __str__(self) -> str:
         return f"{self.api_version} {self.kind}"
 

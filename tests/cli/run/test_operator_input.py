@@ -40,7 +40,15 @@ FILES = {
         "import oarlock\n"
         "a = oarlock.desired('a.example.com/v1 Thing', name='a')(lambda obj, children: None)\n"
         "b = oarlock.desired('a.example.com/v2 Thing', name='b')(lambda obj, children: None)\n",
-        "a.example.com/v1 Thing and a.example.com/v2 Thing are both used",
+        "a.example.com/v1 Thing (things, namespaced) and a.example.com/v2 Thing (things, namespaced) are both used",
+    ),
+    "two plurals of a kind": (
+        "import oarlock\n"
+        "truss = oarlock.Kind('example.com/v1', 'Truss', plural='truss', namespaced=False)\n"
+        "a = oarlock.desired(truss, name='a')(lambda obj, children: None)\n"
+        "watched = [oarlock.watch('example.com/v1 Truss', names=lambda obj: [])]\n"
+        "b = oarlock.desired('v1 Secret', name='b', watches=watched)(lambda obj, children: None)\n",
+        "example.com/v1 Truss (truss, without namespaces) and example.com/v1 Truss (trusses, namespaced) are both used",
     ),
 }
 
