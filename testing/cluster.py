@@ -239,7 +239,8 @@ class Cluster:
         ``name``: "web" or "namespace/web"; ``by``: "tests" is everyone but the cluster's own "controllers".
         Raises ValueError.
         """
-        return InjectedFault(self._started, faults.fault_of(what, verb, resource, name, times, seconds, by))
+        of = self._view.resource(resource)
+        return InjectedFault(self._started, faults.fault_of(what, verb, of, name, times, seconds, by))
 
     def clear_faults(self) -> None:
         """End all faults."""

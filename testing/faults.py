@@ -12,6 +12,7 @@ from oarlock.testing.running import ROLE, Running
 CONTROLLERS, TESTS, ANYONE = "controllers", "tests", "anyone"
 _OURS: Final = ("(ingestor)", "(worker)", "(worker events)")
 _ANSWERED: Final = ("get", "list", *WRITES)
+_VERBS: Final = ("get", "list", "watch", *WRITES)
 _WHAT: Final = {
     403: (Action.FORBID, WRITES),
     409: (Action.CONFLICT, ("update", "patch")),
@@ -68,6 +69,8 @@ def fault_of(
     action, verbs = _WHAT[what]
     if verb is not None:
         verbs = (verb,) if isinstance(verb, str) else tuple(verb)
+        if unknown := [each for each in verbs if each not in (*_VERBS, "*")]:
+            raise ValueError(f"fault: no request has the verb {unknown[0]!r}; there are {', '.join(_VERBS)}")
     of_whom: dict[str, Callable[[], tuple[str, tuple[str, ...]]]] = {
         ANYONE: lambda: ("", ()),
         CONTROLLERS: lambda: ("oarlock/", (f"({ROLE})",)),

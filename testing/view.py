@@ -56,6 +56,11 @@ class View:
         of = f" of group {group!r}" if group is not None else ""
         raise UnknownKind(f"there is no kind {word!r}{of} on this server; there are: {known}")
 
+    def resource(self, word: str) -> str:
+        """As requests name it: "pods" or "pods/status", of any word for the kind; "*" is all. Raises UnknownKind."""
+        of, slash, part = word.partition("/")
+        return word if word == "*" else f"{self.kind(of).plural}{slash}{part}"
+
     def target(self, what: str, namespace: str, selector: str = "") -> Target:
         """ "pod/web-1" or "pods". Raises UnknownKind."""
         word, _, name = what.partition("/")

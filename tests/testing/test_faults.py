@@ -45,6 +45,13 @@ def test_a_write_is_refused_and_not_done(cluster: Cluster, what: int, reason: st
     cluster.create(CONFIG)
 
 
+@pytest.mark.parametrize("word", ["configmap", "cm", "ConfigMap"])
+def test_a_resource_by_any_word_for_its_kind(cluster: Cluster, word: str) -> None:
+    with cluster.fault(500, resource=word) as fault, pytest.raises(Refused):
+        cluster.create(CONFIG)
+    assert fault.applied == 1
+
+
 def test_a_conflict_is_in_the_words_of_the_verb(cluster: Cluster) -> None:
     with cluster.fault(409, verb=("create", "patch"), name="one"):
         with pytest.raises(Refused, match='configmaps "one" already exists') as refused:
@@ -194,6 +201,8 @@ def test_a_stranger_is_told_to_come_again(cluster: Cluster) -> None:
         (418, {}, "no such fault: 418; there are 403, 409, 410, 429, 500, 'late 500'"),
         ("slow", {}, "fault 'slow': say how long, with seconds="),
         (500, {"seconds": 1}, "fault 500: it takes no seconds="),
+        (500, {"verb": "post"}, "no request has the verb 'post'; there are get, list, watch, create, update, patch"),
+        (500, {"resource": "configmapz"}, "there is no kind 'configmapz' on this server"),
         (500, {"by": "me"}, "by='me': give one of 'anyone', 'controllers', 'tests'"),
     ],
 )
