@@ -123,7 +123,9 @@ class Words:
         if namespace:
             meta["namespace"] = namespace
         if is_child:
-            meta["ownerReferences"] = [self._reference()]
+            given = meta.get("ownerReferences") or ()
+            others = [each for each in given if each.get("uid") != self._meta["uid"]]
+            meta["ownerReferences"] = [*others, self._reference()]
         body["metadata"] = meta
         sent = self._checked(as_bytes, body, f"the {kind.kind} {meta['name']!r}")
         return Put(verb, kind.resource, namespace, meta["name"], sent, is_child)

@@ -139,6 +139,17 @@ def test_a_child_gets_its_owner_and_namespace() -> None:
     assert json.loads(put.body)["metadata"] == {"name": "web", "namespace": "shop", "ownerReferences": [REFERENCE]}
 
 
+@pytest.mark.parametrize("word", ["create", "apply"])
+def test_a_child_keeps_further_owners_that_it_is_given(word: str) -> None:
+    line = Line(**ANSWERS)
+    other = {"apiVersion": "v1", "kind": "Secret", "name": "tls", "uid": "u-8"}
+    meta = {"name": "web", "ownerReferences": [REFERENCE, other]}
+    getattr(Context(define(), own(), line), word)(CONFIGMAP | {"metadata": meta})
+    (put,) = line.asked
+    assert isinstance(put, Put)
+    assert json.loads(put.body)["metadata"]["ownerReferences"] == [other, REFERENCE]
+
+
 def test_what_is_only_watched_gets_no_owner() -> None:
     line = Line(**ANSWERS)
     Context(define(), own(), line).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
