@@ -34,7 +34,15 @@ class Ticker(oarlock.Object):
     status: Status | None = None
 
 
-def tick(obj: Clock | Ticker) -> Status:
+@oarlock.resource("example.com/v1")
+class Mirror(oarlock.Object):
+    """It looks at itself, too, as one does that looks at all of its group."""
+
+    spec: Spec
+    status: Status | None = None
+
+
+def tick(obj: Clock | Ticker | Mirror) -> Status:
     """Another one each time, as the time would be."""
     key = obj.metadata.key
     runs[key] += 1
@@ -51,14 +59,20 @@ def ticker(obj: Ticker, ctx: oarlock.Context) -> None:
     ctx.status(tick(obj))
 
 
-@pytest.mark.parametrize("kind", ["Clock", "Ticker"])
+@oarlock.desired(Mirror, watches=[oarlock.watch(Mirror, names=lambda obj: [obj.name])])
+def mirror(obj: Mirror, children: oarlock.Children) -> oarlock.Result:
+    assert children.watched(Mirror, obj.name) is not None
+    return oarlock.Result(status=tick(obj))
+
+
+@pytest.mark.parametrize("kind", ["Clock", "Ticker", "Mirror"])
 def test_a_clock_in_the_status_is_slowed_down_and_told(kind: str) -> None:
     def made(name: str, *, ticks: bool) -> dict[str, Any]:
         meta = {"name": name}
         return {"apiVersion": "example.com/v1", "kind": kind, "metadata": meta, "spec": {"ticks": ticks}}
 
     where = f"{kind.lower()}s"
-    with Cluster(operator=[clock, ticker]) as cluster:
+    with Cluster(operator=[clock, ticker, mirror]) as cluster:
         key = f"{cluster.namespace}/a"
         runs.clear()
         cluster.create(made("a", ticks=True))

@@ -19,11 +19,15 @@ NO_STATUS = "its kind has no status subresource, so nobody can write its status:
 
 
 def versions_of_others(claim: Claim, watched: Sequence[tuple[str, Cached]]) -> list[str]:
-    """Of the children and of what is watched. No two objects of a cluster have one resourceVersion."""
+    """Of the children and of what is watched, but the object itself, which a watch on its own kind may find. No two
+    objects of a cluster have one resourceVersion.
+    """
+    assert claim.owner is not None
+    own = claim.owner.uid
     found = [each.rv for each in claim.children]
     for others in claim.others.values():
         found += [each.rv for each in others]
-    return found + [each.rv for _, each in watched]
+    return found + [each.rv for _, each in watched if each.uid != own]
 
 
 def watched_by(claim: Claim, controller: CustomController) -> Steps[list[tuple[str, Cached]]]:
