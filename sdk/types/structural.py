@@ -41,7 +41,8 @@ _NOT_IN_GO: Final = re.compile(r"\(\?(?:[=!]|<[=!]|P=|\()|\\[1-9]|\\[ZA](?=.)|[*
 """Look-around, references to groups, possessive repeats: RE2 has none of them."""
 _INSTEAD: Final = (
     "give it a type of one form, or say its schema with "
-    'Annotated[..., msgspec.Meta(extra_json_schema={"x-kubernetes-preserve-unknown-fields": True})]'
+    'Annotated[..., msgspec.Meta(extra_json_schema={"x-kubernetes-preserve-unknown-fields": True})],'
+    " in a pydantic model with Field(json_schema_extra=) of the same"
 )
 
 

@@ -279,3 +279,12 @@ def test_what_no_schema_says(annotation: Any, told: str) -> None:
         spec_of(annotation)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_schema_of_a_field_of_pydantic_is_said_as_the_message_tells() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    free = pydantic.Field(None, json_schema_extra={PRESERVE: True})
+    with pytest.raises(oarlock.BadDefinition, match=r"in a pydantic model with Field\(json_schema_extra=\)"):
+        spec_of(pydantic.create_model("Odd", it=(float | str, 1)))
+    said = spec_of(pydantic.create_model("Odd", it=(float | str, free)))
+    assert said["properties"]["it"] == {PRESERVE: True}
