@@ -50,6 +50,7 @@ def watch(
     Raises BadDefinition.
     """
     found = kind_of(kind)
+    _no_text(f"watch({found})", fields=fields, writes=writes)
     if (wakes is None) == (names is None):
         raise BadDefinition(f"watch({found}): give it wakes= or names=, one of the two")
     if set(writes) - {"create", "patch", "delete"}:
@@ -231,6 +232,7 @@ def _definition(
         raise BadDefinition(f"{name}: rate_per_s={rate_per_s:g} has to be 0, for no bound, or from 1e-6 to 1e6")
     if not 0 <= retry.base_s <= retry.max_s < 1e9:
         raise BadDefinition(f"{name}: Retry(base_s={retry.base_s:g}, max_s={retry.max_s:g}): give 0 <= base_s <= max_s")
+    _no_text(name, children=children, fields=fields)
     model = on if isinstance(on, type) else None
     check_fields(fields, model, name)
     for each in watches:
@@ -250,3 +252,10 @@ def _definition(
         rate_per_s=float(rate_per_s),
         retry=retry,
     )
+
+
+def _no_text(of: str, **options: Sequence[Any]) -> None:
+    """A text would count as a list of its letters. Raises BadDefinition."""
+    for option, given in options.items():
+        if isinstance(given, str):
+            raise BadDefinition(f"{of}: {option}={given!r} has to be a list: write [{given!r}]")

@@ -112,6 +112,9 @@ def resource(
             f"resource({api_version!r}): a kind of one's own needs <group>/<version>, as example.com/v1"
         )
 
+    if isinstance(selectable, str):
+        raise BadDefinition(f"resource({api_version!r}): selectable={selectable!r} has to be a list of paths")
+
     def named(cls: T) -> T:
         if not issubclass(cls, Object):
             raise BadDefinition(f"{cls.__name__}: a kind is a subclass of oarlock.Object")

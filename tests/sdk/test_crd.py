@@ -154,6 +154,11 @@ def test_what_is_said_beside_the_type_has_to_fit_it(says: dict[str, Any], told: 
         crd_of(kind(**says))
 
 
+def test_selectable_fields_are_a_list() -> None:
+    with pytest.raises(oarlock.BadDefinition, match=r"selectable='spec\.name' has to be a list of paths"):
+        oarlock.resource("example.com/v1", selectable="spec.name")  # type: ignore[arg-type]
+
+
 def test_a_status_needs_a_default() -> None:
     class Site(oarlock.Object):
         spec: Spec

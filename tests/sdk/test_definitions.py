@@ -18,6 +18,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a rate that is none": ({"rate_per_s": float("nan")}, "rate_per_s=nan has to be"),
     "before now": ({"retry": oarlock.Retry(base_s=-1)}, r"give 0 <= base_s <= max_s"),
     "upside down": ({"retry": oarlock.Retry(base_s=9, max_s=1)}, r"give 0 <= base_s <= max_s"),
+    "a text of fields": ({"fields": "data"}, r"fields='data' has to be a list: write \['data'\]"),
+    "a text of children": ({"children": "v1 Pod"}, r"children='v1 Pod' has to be a list: write \['v1 Pod'\]"),
     "no end": ({"retry": oarlock.Retry(max_s=float("inf"))}, r"give 0 <= base_s <= max_s"),
 }
 
@@ -28,3 +30,9 @@ def test_times_and_numbers_that_cannot_be(options: dict[str, Any], said: str) ->
 
         @oarlock.steps("v1 ConfigMap", name="site", **options)
         def site(obj: Any, ctx: Any) -> None: ...
+
+
+def test_the_fields_of_a_watch_are_a_list() -> None:
+    """Of a text each letter would be a field, so nothing but the identity would be cached."""
+    with pytest.raises(oarlock.BadDefinition, match=r"watch\(v1 Secret\): fields='data' has to be a list"):
+        oarlock.watch("v1 Secret", names=lambda obj: [], fields="data")
