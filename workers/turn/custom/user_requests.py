@@ -171,7 +171,8 @@ class Answers:
         if isinstance(seen, ApiError):
             return seen
         if seen is None or seen.body is None:
-            return ApiError(404, f"there is no {_called(place)}", stale=True)
+            # What was seen has gone meanwhile. What neither the cache nor the server has is a failure to be told of.
+            return ApiError(404, f"there is no {_called(place)}", stale=seen is not None)
         return (yield from self._change(place, seen, "merge", body))
 
     def _delete(self, place: Place) -> Steps[Any]:

@@ -406,10 +406,11 @@ def test_what_the_cache_lacks_is_read_before_it_is_changed(request_: Request) ->
     assert (write.rv or body(write)["metadata"]["resourceVersion"]) == "40"
 
 
-def test_a_delete_of_nothing_is_done_and_a_patch_of_nothing_is_stale() -> None:
+def test_a_delete_of_nothing_is_done_and_a_patch_of_nothing_is_a_failure_with_an_event() -> None:
     assert Play(DELETE, answers=[[], [answer(404)]]).run.answers == [None]
-    patched = Play(PATCH, answers=[[], [answer(404)]])
-    assert (patched.run.answers[0].code, patched.run.answers[0].stale) == (404, True)
+    patched = Play(PATCH, answers=[[], [answer(404)], 0])
+    assert (patched.run.answers[0].code, patched.run.answers[0].stale) == (404, False)
+    assert [each.reason for each in patched.outcome.events] == ["Failed"]
 
 
 @pytest.mark.parametrize("request_", [PATCH, DELETE, SetStatus(b'{"status":{}}')], ids=["patch", "delete", "status"])
