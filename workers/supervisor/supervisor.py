@@ -44,6 +44,10 @@ log = logging.getLogger("oarlock.fleet")
 
 GRACE_MS = 25_000
 """From SIGTERM to SIGKILL: below the 30 s Kubernetes gives a pod."""
+SAME_REQUEST_MS = 1_000
+"""Ctrl-C and systemd signal a whole group: a supervisor hears that itself, and once more from its parent. RQ's workers
+take what comes within a second for one request, too.
+"""
 ANEW_PAUSE_MS = 10
 DRAINED_ASKS_MS = 1_000
 """How often a drained supervisor asks whether it may begin workers again."""
@@ -82,12 +86,13 @@ class Supervisor:
         self._leases: LeaseManager | None = None
         self._watched_timer: socket.socket | None = None
         self._workers_made, self._untold = 0, True
+        self._stopped_at_ms: int | None = None
         self._kill_at_ms: int | None = None
         self._drained = False
         self._anew: QueueAnew | None = None
 
     def run(self) -> int:
-        """Work until SIGTERM or SIGINT; a second one kills the workers at once. Returns the exit code."""
+        """Work until SIGTERM or SIGINT; one a second later kills the workers at once. Returns the exit code."""
         assert threading.active_count() == 1, "a process with threads must not fork workers"
         gc.freeze()  # what is here now never changes: children share its pages
         log.info(line("supervisor", name=self.name, pid=os.getpid(), workers=len(self._positions)))
@@ -267,10 +272,12 @@ class Supervisor:
             each.kill(reason)
 
     def _stop(self) -> None:
-        if self._kill_at_ms is not None:
-            self._kill_at_ms = self._clock.mono_ms()
+        now_ms = self._clock.mono_ms()
+        if self._stopped_at_ms is not None:
+            if now_ms - self._stopped_at_ms >= SAME_REQUEST_MS:
+                self._kill_at_ms = now_ms
             return
-        self._kill_at_ms = self._clock.mono_ms() + self._grace_ms
+        self._stopped_at_ms, self._kill_at_ms = now_ms, now_ms + self._grace_ms
         self._counts.leaving()
         log.info(line("draining", workers=len(self._running())))
         for each in self._running():
