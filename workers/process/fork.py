@@ -81,6 +81,8 @@ def _live(name: str, life: Callable[[], int], ignored: Collection[int], parent_p
     except BaseException:
         log.exception(line("process_failed", name=name))
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:  # what a full disk does not take must not lead the child into its parent's code
+            os._exit(code)

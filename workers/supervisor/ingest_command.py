@@ -249,5 +249,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _print(facts: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(facts) + "\n")  # in one piece: the processes of other shards write there too
-    sys.stdout.flush()
+    try:  # in one piece: the processes of other shards write there too
+        os.write(sys.stdout.fileno(), f"{json.dumps(facts)}\n".encode())
+    except OSError as error:  # the reader of a pipe has gone, or the disk is full: it ingests all the same
+        log.warning(line("untold", reason=error))

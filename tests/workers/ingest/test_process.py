@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.workers.ingest.ingest_processes import QUICK, Child, Stage, until
+from tests.workers.ingest.ingest_processes import QUICK, RUN, Child, Stage, until
 
 START_LIMIT_S = 30.0
 """Until a process on a busy machine has loaded its code."""
@@ -152,3 +153,14 @@ def test_a_kubeconfig_that_is_not_there_is_told_in_one_line(stage: Stage) -> Non
     assert child.ended(START_LIMIT_S) == 2
     assert [text for text in child.errors if "/nowhere/kubeconfig" in text]
     assert stage.server.epoch().epoch == 0, "nothing half done"
+
+
+def test_who_cannot_say_that_an_epoch_is_open_ingests_all_the_same(stage: Stage) -> None:
+    """Its output is on a full disk, or a pipe whose reader has gone."""
+    full = "import os, sys; os.dup2(os.open('/dev/full', os.O_WRONLY), sys.stdout.fileno()); "
+    child = Child([sys.executable, "-c", full + RUN, "0"], stage.settings.to_env())
+    stage.children.append(child)
+    stage.cluster.create_pod("stray", "a")
+    until(stage.in_step, START_LIMIT_S)
+    code, _ = child.end()
+    assert (code, sum("event=untold" in text for text in child.errors)) == (0, 1)

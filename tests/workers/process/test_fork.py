@@ -1,10 +1,11 @@
-"""With which code a forked process of ours ends."""
+"""With which code a forked process of ours ends, and that it does."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 from oarlock.workers.process.exit_code import NO_BLAME, ExitCode
 
@@ -26,3 +27,22 @@ def test_who_leaves_with_a_text_has_failed() -> None:
     assert json.loads(done.stdout) == [0, 0, 0, 3, ExitCode.FAILED]
     assert ExitCode.FAILED not in NO_BLAME
     assert "bad input" in done.stderr
+
+
+PRINTS = """
+import os, sys
+from oarlock.workers.process.fork import fork_process
+
+sys.stdout.reconfigure(write_through=False)  # whatever the tests' environment says of buffers
+child = fork_process("test", lambda: print("what the disk has no room for") or 3)
+print(os.getpid(), os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]), file=sys.stderr)
+"""
+
+
+def test_who_could_not_write_all_it_said_ends_all_the_same() -> None:
+    """It must not go on with its parent's code, as the flush at its end raises."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", PRINTS], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert [line.split()[1:] for line in done.stderr.splitlines()] == [["3"]], done.stderr
