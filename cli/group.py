@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from oarlock.cli.problems import say
+from oarlock.cli.streams import drop_output, open_what_is_closed, takes_no_more
 from oarlock.controllers.builtin import register_builtin
 from oarlock.controllers.registry import as_before
 
@@ -56,6 +57,7 @@ class LazyGroup(click.Group):
         """Like click's, but a misuse is one line (exit 2), and the integer that a command returns is the exit code."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        open_what_is_closed()
         try:
             with as_before():  # a test calls one command after another
                 result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
@@ -74,6 +76,12 @@ class LazyGroup(click.Group):
         except BrokenPipeError:  # whoever reads our output has closed it, such as `head`
             sys.stderr.close()
             sys.exit(141)
+        except OSError as error:
+            if not takes_no_more(error):
+                raise
+            drop_output()
+            say([f"cannot write: {error.strerror}; make room, and try again"])
+            sys.exit(1)
         sys.exit(result if isinstance(result, int) else 0)
 
 
