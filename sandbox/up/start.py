@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,8 @@ class Up:
 
     def stop(self) -> None:
         """End everything and leave nothing behind."""
-        self._tell("stopping")
+        with suppress(OSError):  # the disk may be full
+            self._tell("stopping")
         self.tree.stop()
         for listening in self._metrics.values():
             listening.close()

@@ -102,7 +102,7 @@ class Tree:
             self._end([self._api])
         self._redis.stop()
         self.children, self._api = [], None
-        self._state.write_processes([])
+        self._tell()
         self._selector.close()
         self._signals.close()
 
@@ -202,7 +202,10 @@ class Tree:
         self._tell()
 
     def _tell(self) -> None:
-        self._state.write_processes(self.processes())
+        try:
+            self._state.write_processes(self.processes())
+        except OSError as error:  # the disk is full: all that runs is worth more than the list of it
+            log.warning(line("untold", reason=error))
 
     # -- ending it --------------------------------------------------------------------------------------------------
 

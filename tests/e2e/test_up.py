@@ -216,6 +216,17 @@ def test_when_up_is_killed_its_children_die(tmp_path: Path) -> None:
     assert sorted(path.name for path in up.state.root.iterdir()) == ["audit.log", "logs"]
 
 
+def test_a_full_disk_ends_nothing_and_keeps_nothing_from_ending(tmp_path: Path) -> None:
+    up = RunningUp(tmp_path / "state", "--workers", "1")
+    for name in ("up.json", "processes.json"):  # a draft of that name can no longer be written
+        (tmp_path / "state" / f".{name}.{up.process.pid}").mkdir()
+    os.kill(up.processes("worker")[0].pid, signal.SIGKILL)
+    until(lambda: "untold" in up.err.read_text(), 10, "the list of processes is not told")
+    assert up.process.poll() is None
+    assert up.stop() == 0
+    assert sorted(entry.name for entry in (tmp_path / "state").iterdir()) == ["audit.log", "logs"]
+
+
 def test_when_the_api_server_ends_all_ends(tmp_path: Path) -> None:
     up = RunningUp(tmp_path / "state", "--workers", "1", "--ingestors", "1")
     processes = up.processes()
