@@ -158,7 +158,7 @@ class EpochCoordinator:
             case News.READ:
                 self._decide(now_ms)
             case News.UNREAD:
-                self._say("no lease", heard.text)
+                self._say("no lease", heard.text, logging.WARNING)
                 self._read_due_ms = now_ms + RETRY_MS
             case News.WON if heard.purpose == BOOTSTRAP:
                 self._become_bootstrapper()
@@ -293,7 +293,7 @@ class EpochCoordinator:
             phase = OPEN if purpose == OPENED else ""
             self._watch.swap(lease.renewed(self.name, self._clock.wall_ms(), phase), purpose, now_ms)
 
-    def _say(self, event: str, why: str) -> None:
+    def _say(self, event: str, why: str, level: int = logging.INFO) -> None:
         if (said := f"{event}: {why}") != self._said:
             self._said = said
-            log.info(line(event, why=why))
+            log.log(level, line(event, why=why))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
 import redis
 
 from oarlock.broker.keys import PROTOCOL
+from oarlock.cluster.answer import Answer
+from oarlock.cluster.lease import HeldLease, LeaseError
 from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.coordinator import FleetRefused
 from oarlock.workers.epoch.fleet_lease import FleetLease
@@ -284,6 +287,18 @@ def test_a_lease_it_may_not_write_is_asked_for_again(rig: Rig) -> None:
     assert rig.lease.swaps <= 6, "once a second"
     rig.lease.refuse = False
     rig.open()
+
+
+def test_who_cannot_read_the_lease_warns_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the defaults, this line is all that tells of an API server that is not reached."""
+    away: Future[HeldLease | None] = Future()
+    away.set_exception(LeaseError("cannot connect to 192.0.2.1:6443: Connection refused", Answer(0)))
+    monkeypatch.setattr(rig.lease, "read", lambda: away)
+    rig.start()
+    rig.run_for(5_000)
+    assert [each.levelname for each in caplog.records if "Connection refused" in each.getMessage()] == ["WARNING"]
 
 
 def test_the_lease_is_renewed_by_one_of_several(rig: Rig) -> None:
