@@ -6,7 +6,6 @@ them.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -22,6 +21,8 @@ from oarlock.workers.process.shards import SHARDS_MAX
 FLEET = r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?"
 """Of an operator, or of a dry run. No number, which would be a shard."""
 FLEET_ID = "oarlock"
+MOST = 2**31 - 1
+"""Of any number. Sums of them have to be whole numbers for Redis's scripts, and spans for the clocks of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,9 @@ class Settings:
             if isinstance(value, str | bool):
                 continue
             least = 0 if name in _MAY_BE_ZERO or name in _queue_of_setting() else 1
-            if not least <= value < math.inf:
-                raise BadSetting(f"OARLOCK_{name.upper()}={value} is out of range: it is at least {least}")
+            if not least <= value <= MOST:
+                bound = f"at most {MOST}" if value > MOST else f"at least {least}"
+                raise BadSetting(f"OARLOCK_{name.upper()}={value} is out of range: it is {bound}")
         self._least("lease_ms", 3 * self.renew_every_ms, "three renew_every_ms: two lost renewals do not lose it")
         self._least("stall_ms", self.turn_limit_ms, "turn_limit_ms: a turn ends itself before its supervisor does")
         self._least("lease_ms", self.send_margin_ms, "send_margin_ms: what is announced has time to be sent")

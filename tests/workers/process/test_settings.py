@@ -69,7 +69,12 @@ def test_there_and_back(settings: Settings) -> None:
         ("BATCH_KEYS", "-1", "OARLOCK_BATCH_KEYS=-1 is out of range: it is at least 1"),
         ("KUBE_API_QPS", "-0.5", "OARLOCK_KUBE_API_QPS=-0.5 is out of range: it is at least 0"),
         ("KUBE_API_QPS", "nan", "OARLOCK_KUBE_API_QPS=nan is out of range: it is at least 0"),
-        ("KUBE_API_QPS", "inf", "OARLOCK_KUBE_API_QPS=inf is out of range: it is at least 0"),
+        ("KUBE_API_QPS", "inf", "OARLOCK_KUBE_API_QPS=inf is out of range: it is at most 2147483647"),
+        (
+            "REQUEST_TIMEOUT_MS",
+            "9" * 20,
+            f"OARLOCK_REQUEST_TIMEOUT_MS={'9' * 20} is out of range: it is at most 2147483647",
+        ),
         (
             "LEASE_MS",
             "3000",
