@@ -11,7 +11,7 @@ from oarlock.broker.pauses import SCOPES_MAX, note
 from oarlock.cli.look.view import QueueName, Where, looking
 from oarlock.cli.problems import InputProblem, say
 from oarlock.cli.steer.pause import NOT_KEPT
-from oarlock.cli.steer.scopes import broker_of, is_kept
+from oarlock.cli.steer.scopes import broker_of, is_kept, namespace_scope
 
 
 class Number(NamedTuple):
@@ -59,7 +59,7 @@ def set_number(number: Number, words: tuple[str, ...], namespace: str | None, wh
             f"{' '.join(words) or 'nothing'!r}: write `oarlock {number.word} CONTROLLER NUMBER`"
             f" or `oarlock {number.word} -n NAMESPACE NUMBER`"
         )
-    whose = f"namespace {namespace}" if namespace else str(QueueName().convert(words[0], None, None))
+    whose = namespace_scope(namespace) if namespace else str(QueueName().convert(words[0], None, None))
     scope = f"{number.word} {whose}" if namespace else f"{number.of_controller} {whose}"
     text = number.parse(words[-1])
     with looking(where) as views:

@@ -31,6 +31,7 @@ scope_options = together(
 
 REASON_MAX = 200
 FOR_MAX_MS = 366 * 86_400_000
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SPAN = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
@@ -86,14 +87,23 @@ def scopes_of(
             raise InputProblem("--all is over every key; leave it or the keys out")
         tasks = [task for key in keys for task in AskedKey.parse(key, controller, namespace).tasks(views)]
         return [(f"key {queue}:{key}", views.having(key)) for queue, key in tasks]
-    named = [scope for scope, given in (("--all", every), ("-c", controller), ("-n", namespace)) if given]
+    named = [scope for scope, given in (("--all", every), ("-c", controller), ("-n", namespace is not None)) if given]
     if len(named) > 1:
         raise InputProblem(f"{' and '.join(named)}: a pause is over one of them; call the command once for each")
     if every:
         return [(ALL, list(views))]
     if controller:
         return [(f"queue {controller}", list(views))]
-    return [(f"namespace {namespace}", views.having(f"{namespace}/"))] if namespace else []
+    return [] if namespace is None else [(namespace_scope(namespace), views.having(f"{namespace}/"))]
+
+
+def namespace_scope(namespace: str) -> str:
+    """The scope of a namespace. Raises InputProblem for what none can be called: it would hold nothing, and say it did.
+    An empty one, of a script's unset variable, must not be as none, with which `resume` ends the fleet's own pause.
+    """
+    if not _NAMESPACE.fullmatch(namespace):
+        raise InputProblem(f"-n {namespace!r}: no namespace is called so; write one name, such as shop")
+    return f"namespace {namespace}"
 
 
 def broker_of(view: View) -> RedisBroker:

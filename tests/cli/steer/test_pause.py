@@ -76,12 +76,19 @@ def test_a_pause_that_no_ingestor_keeps_is_taken_back(server: EmbeddedRedis, bro
         (["--all", "-n", "shop"], "--all and -n: a pause is over one of them"),
         (["--all", "shop/a"], "--all is over every key; leave it or the keys out"),
         (["a/b/c/d"], "'a/b/c/d' is no key"),
+        (["-n", "shop,bank"], "-n 'shop,bank': no namespace is called so; write one name, such as shop"),
+        (["-n", ""], "-n '': no namespace is called so"),
         (["-n", "shop", "--reason", "x" * 201], "--reason has 201 characters; 200 are kept"),
     ],
 )
 @pytest.mark.usefixtures("broker")
 def test_what_is_no_scope(words: list[str], told: str, server: EmbeddedRedis) -> None:
     assert told in refused(server, "pause", *words)
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_script_s_empty_variable_does_not_end_the_fleet_s_own_pause(server: EmbeddedRedis) -> None:
+    assert "-n '': no namespace is called so" in refused(server, "resume", "-n", "")
 
 
 @pytest.mark.usefixtures("broker")
