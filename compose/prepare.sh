@@ -19,6 +19,9 @@ if [ -e .env ]; then
   fi
   echo "kept: .env and secrets/; --new makes them anew"; exit 0
 fi
+if [ -e secrets ]; then # made with passwords that nobody knows any more, or by a docker that found none to mount
+  echo "prepare.sh: secrets/ is there without its .env; --new makes both, and removes what is in it" >&2; exit 2
+fi
 
 umask 077
 rm -rf secrets.draft .env.draft

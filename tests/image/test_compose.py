@@ -65,6 +65,17 @@ def test_preparing_twice_keeps_what_there_is(project: Path) -> None:
     assert (project / ".env").stat().st_mode & 0o077 == 0
 
 
+def test_secrets_without_their_passwords_are_not_taken_for_new_ones(project: Path) -> None:
+    """Somebody has removed .env, or the first run was stopped between the two: Redis would have other passwords."""
+    prepare(project)
+    (project / ".env").unlink()
+    told = prepare(project)
+    assert (told.returncode, "--new makes both" in told.stderr) == (2, True)
+    assert not (project / ".env").exists()
+    assert prepare(project, "--new").returncode == 0
+    assert sorted(path.name for path in (project / "secrets").iterdir()) == ["signing.key", "users.acl"]
+
+
 def test_the_users_are_those_of_the_fleet() -> None:
     told = (ROOT / "compose/redis/users.acl.template").read_text().splitlines()
     assert told[0].startswith("user default off")
