@@ -75,8 +75,9 @@ class Player:
         except CannotPlay as error:
             self._tell(f"{kind}: {error}")
             return False
-        self._lines.append(line)
-        self._keep(line)
+        lasting = {name: value for name, value in line.items() if name != "state_dir"}  # that is of this machine alone
+        self._lines.append(lasting)
+        self._keep(lasting)
         kept = f", evidence in {line['state_dir']}" if "state_dir" in line else ""
         self._tell(f"{kind}, seed {line['seed']}: {line['verdict']}, {line['violations']} violations{kept}")
         self._nothing[kind] = self._nothing[kind] + 1 if line["verdict"] == "no evidence" else 0

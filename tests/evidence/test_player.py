@@ -128,7 +128,7 @@ def test_what_cannot_be_played_is_told() -> None:
     assert stage.kept == []
 
 
-def test_a_failure_is_kept_with_its_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_kept_and_where_its_evidence_lies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
         said = json.dumps(made.told(verdict="fail", overlaps=1, state_dir="/tmp/evidence", first=["overlap: two"]))
         assert options["env"]["OARLOCK_LEASE_MS"] == "2000"
@@ -138,8 +138,9 @@ def test_a_failure_is_kept_with_its_evidence(monkeypatch: pytest.MonkeyPatch) ->
     (hosts,) = (each for each in CAMPAIGNS if each.kind == "hosts")
     line = carry_out(hosts, 1_001, made.COMMIT)
     assert (line["verdict"], line["violations"], line["state_dir"]) == ("fail", 1, "/tmp/evidence")
-    told: list[str] = []
-    assert not Player([], made.COMMIT, lambda line: None, told.append, carry_out).play(1, 1, only="hosts")
+    told, kept = list[str](), list[Line]()
+    assert not Player([], made.COMMIT, kept.append, told.append, carry_out).play(1, 1, only="hosts")
+    assert (kept[0]["first"], "state_dir" in kept[0]) == (["overlap: two"], False)
     assert told == ["hosts, seed 1001: fail, 1 violations, evidence in /tmp/evidence"]
 
 
