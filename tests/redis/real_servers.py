@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from oarlock.broker.connection import acl
-from oarlock.sandbox.host import PORTS
+from oarlock.sandbox.host import PORTS, is_free
 from oarlock.sandbox.redis import redis_binary
 from oarlock.workers.process.death_signal import command_dying_with_this_process
 
@@ -51,17 +51,8 @@ def free_port(offset: int = 0) -> int:
     """
     while True:
         port = secrets.choice(PORTS[: len(PORTS) - offset])
-        if _free(port) and _free(port + offset):
+        if is_free(port) and is_free(port + offset):
             return port
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 class RealServer:
