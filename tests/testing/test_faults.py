@@ -130,7 +130,7 @@ def test_a_slow_answer(cluster: Cluster) -> None:
     with cluster.fault("slow", verb="get", resource="configmaps", seconds=0.2):
         begun_s = time.monotonic()
         cluster.get("configmap/one")
-        assert time.monotonic() - begun_s >= 0.2
+        assert time.monotonic() - begun_s > 0.19, "libuv counts whole milliseconds, and may be one early"
 
 
 class Watch:
@@ -164,7 +164,7 @@ def test_a_slow_watch_says_nothing_and_then_everything(cluster: Cluster) -> None
     with cluster.fault("slow watch", resource="configmaps", seconds=0.4):
         cluster.create(CONFIG)
         until(lambda: watch.events)
-    assert time.monotonic() - begun_s >= 0.4
+    assert time.monotonic() - begun_s > 0.39
     assert watch.events[0]["object"]["metadata"]["name"] == "one"
 
 

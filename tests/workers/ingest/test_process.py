@@ -71,8 +71,8 @@ def test_a_flush_and_a_restart_of_redis_each_end_in_a_new_epoch(stage: Stage) ->
     uid = stage.cluster.create_owner("web", "a")
     ingestors = [stage.ingestor(), stage.ingestor()]
     assert [each.said()["epoch"] for each in ingestors] == [1, 1]
-    stage.server.admin.flushall()
     lost_s = time.monotonic()
+    stage.server.admin.flushall()
     second = next_epoch(ingestors, 1)
     assert time.monotonic() - lost_s >= DRAIN_S
     stage.redis.kill()
@@ -161,6 +161,7 @@ def test_who_cannot_say_that_an_epoch_is_open_ingests_all_the_same(stage: Stage)
     child = Child([sys.executable, "-c", full + RUN, "0"], stage.settings.to_env())
     stage.children.append(child)
     stage.cluster.create_pod("stray", "a")
-    until(stage.in_step, START_LIMIT_S)
+    until(lambda: "event=untold" in "".join(child.errors), START_LIMIT_S)
+    until(stage.in_step)
     code, _ = child.end()
     assert (code, sum("event=untold" in text for text in child.errors)) == (0, 1)
