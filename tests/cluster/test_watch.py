@@ -37,6 +37,10 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
+IDLE_LONG_S = 3.0
+"""Longer than a process of a busy machine stands still."""
+
+
 def line(rv: int, kind: str = "MODIFIED", size: int = 0) -> bytes:
     value = {"kind": "Pod", "metadata": {"name": f"p{rv}", "resourceVersion": str(rv)}, "x": "y" * size}
     return orjson.dumps({"type": kind, "object": value}) + b"\n"
@@ -186,7 +190,7 @@ async def test_events_before_the_bad_line_are_handed_out_first(ending, expected)
 @looped
 async def test_silence_is_deaf():
     async with serving(streaming(line(5), stay=True)) as url, Transport(config_of(url)) as transport:
-        events, error = await collect(watch_batches(transport, PODS, "4", idle_s=0.5))
+        events, error = await collect(watch_batches(transport, PODS, "4", idle_s=IDLE_LONG_S))
     assert [event.rv for event in events] == ["5"]
     assert isinstance(error, Deaf)
 
@@ -205,9 +209,9 @@ async def test_silence_before_the_answer_is_deaf_too():
 @looped
 async def test_anything_heard_counts_against_deafness():
     """Bookmarks alone keep it alive, well past the idle time in all."""
-    parts = [part for rv in range(5, 25) for part in (0.05, line(rv, "BOOKMARK"))]
+    parts = [part for rv in range(5, 25) for part in (IDLE_LONG_S / 15, line(rv, "BOOKMARK"))]
     async with serving(streaming(*parts)) as url, Transport(config_of(url)) as transport:
-        events, error = await collect(watch_batches(transport, PODS, "4", idle_s=0.5))
+        events, error = await collect(watch_batches(transport, PODS, "4", idle_s=IDLE_LONG_S))
     assert error is None
     assert len(events) == 20
 
@@ -218,10 +222,10 @@ async def test_a_slow_reader_is_not_deaf():
     async with (
         serving(streaming(line(5), 0.02, line(6), stay=True)) as url,
         Transport(config_of(url)) as transport,
-        aclosing(watch_batches(transport, PODS, "4", idle_s=0.5)) as batches,
+        aclosing(watch_batches(transport, PODS, "4", idle_s=IDLE_LONG_S)) as batches,
     ):
         first = await anext(batches)
-        await asyncio.sleep(0.75)
+        await asyncio.sleep(1.2 * IDLE_LONG_S)
         second = await anext(batches)
     assert [event.rv for event in first + second] == ["5", "6"]
 

@@ -58,16 +58,19 @@ def test_a_write_whose_client_has_gone_lands_all_the_same(tmp_path: Path) -> Non
     """What was on its way when its sender died takes effect later: the case slot names are for."""
     log = tmp_path / "audit.log"
     with running(quick(faults_enabled=True, audit_log=log)) as api:
-        inject(api, {"action": "delayBeforeCommit", "delayMs": 1000, "verbs": ["create"]})
-        body = json.dumps(pod("late")).encode()
-        leaver = http.client.HTTPConnection("127.0.0.1", api.port)
-        leaver.request("POST", PODS, body, {"Content-Type": "application/json", "User-Agent": "leaver"})
-        while not api.get(FAULTS)["faults"][0]["applied"]:  # the server has it
-            time.sleep(0.01)
-        leaver.close()
-        assert names(api.get(PODS)) == []
-        (event,) = audited(log, 1)
-        assert names(api.get(PODS)) == ["late"]
+        for number, delay_ms in enumerate((1_000, 15_000), 1):  # how long it takes to leave depends on the machine
+            inject(api, {"action": "delayBeforeCommit", "delayMs": delay_ms, "verbs": ["create"]})
+            body = json.dumps(pod(f"late-{number}")).encode()
+            leaver = http.client.HTTPConnection("127.0.0.1", api.port)
+            leaver.request("POST", PODS, body, {"Content-Type": "application/json", "User-Agent": "leaver"})
+            while not api.get(FAULTS)["faults"][0]["applied"]:  # the server has it
+                time.sleep(0.01)
+            leaver.close()
+            there = names(api.get(PODS))
+            event = audited(log, number)[-1]
+            if f"late-{number}" not in there:
+                break
+        assert names(api.get(PODS)) == [*there, f"late-{number}"]
     assert (event["verb"], event["userAgent"], event["annotations"][RV]) == ("create", "leaver", "true")
 
 
@@ -180,11 +183,11 @@ def test_too_many_requests(tmp_path: Path) -> None:
 
 def test_the_timeout_parameter_bounds_a_delay() -> None:
     with running(quick(faults_enabled=True)) as api:
-        inject(api, {"action": "delayBeforeCommit", "delayMs": 5000, "maxCount": 1})
+        inject(api, {"action": "delayBeforeCommit", "delayMs": 60_000, "maxCount": 1})
         began_s = time.monotonic()
         code, status = api.call("POST", PODS, pod("a"), timeout="200ms")
         assert (code, status["reason"]) == (504, "Timeout")
-        assert time.monotonic() - began_s < 4
+        assert time.monotonic() - began_s < 15
         assert names(api.get(PODS)) == []
         inject(api, {"action": "delayAfterCommit", "delayMs": [1, 2]})
         api.create(PODS, pod("b"), timeout="5s")
@@ -208,7 +211,7 @@ def test_the_time_of_a_write_begins_when_it_reaches_the_machine(tmp_path: Path) 
         before_s = time.time()
         client.request("POST", f"{PODS}?timeout=100ms", json.dumps(pod("late")), {"Content-Type": JSON})
         after_s = time.time()
-        threading.Timer(0.3, go_on.set).start()
+        threading.Timer(1.0, go_on.set).start()
         with client.getresponse() as answer:
             assert (answer.status, json.load(answer)["reason"]) == (504, "Timeout")
         client.close()
@@ -218,7 +221,7 @@ def test_the_time_of_a_write_begins_when_it_reaches_the_machine(tmp_path: Path) 
         refused, _ = audited(log, 2)
         assert refused["annotations"][RV] == "false"
         received_s = datetime.fromisoformat(refused["requestReceivedTimestamp"]).timestamp()
-        assert before_s - 0.03 < received_s < after_s + 0.03
+        assert before_s - 0.03 < received_s < after_s + 0.5, "and not when it was read"
 
 
 def test_a_stalled_watch_says_nothing_and_then_everything() -> None:
