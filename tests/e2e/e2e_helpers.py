@@ -85,7 +85,7 @@ class RunningUp:
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT, env=environment(**more)
             )
         try:
-            until(self._ready, 30, "oarlock up is ready")
+            until(self._ready, 90, "oarlock up is ready")
         except BaseException:
             print(self.err.read_text())
             self.process.kill()
@@ -125,7 +125,7 @@ class RunningUp:
         return stopped(self.process, number, limit_s)
 
 
-def all_gone(processes: Sequence[Process], limit_s: float = 3) -> None:
+def all_gone(processes: Sequence[Process], limit_s: float = 20) -> None:
     """Fails the test if one of them still runs after ``limit_s``."""
     assert processes
     until(lambda: not any(is_alive(each) for each in processes), limit_s, f"the end of {processes}")

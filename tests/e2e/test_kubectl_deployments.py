@@ -84,7 +84,8 @@ def test_rolled_while_its_workers_are_killed(kubectl: Kubectl, up: RunningUp) ->
             kubectl.run("set", "image", "deploy/web", f"c={image}")
             for number in range(len(up.processes("worker"))):
                 before = updated()
-                os.kill(up.processes("worker")[number].pid, signal.SIGKILL)
+                chosen = until(lambda n=number: up.processes("worker")[n:], 20, "the killed one is replaced")
+                os.kill(chosen[0].pid, signal.SIGKILL)
                 until(lambda before=before: updated() > min(before, 9), 20, "the others go on")
             assert images(rolled_out(kubectl, 10, limit_s=60)) == {image}
         most, fewest = extremes(followed)

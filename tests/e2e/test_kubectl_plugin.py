@@ -98,6 +98,9 @@ def test_what_its_keys_start(plugin: Plugin, kubectl: Kubectl) -> None:
     kubectl.apply(web())
     until(lambda: len(kubectl.items("pods")) == 2, 20, "two pods")
     pod = kubectl.items("pods")[0]["metadata"]["name"]
+    for words, did in ((("deploy", "web"), "created replicasets"), ((f"pod/{pod}",), "created pods")):
+        told_of = ("oarlock", "history", *words, "-n", kubectl.namespace)
+        until(lambda told_of=told_of, did=did: did in plugin(*told_of).stdout, 20, "a turn has ended")
     (context,) = yaml.safe_load(kubectl.kubeconfig.read_text())["contexts"]
     values = dict.fromkeys(k9s_plugins.VARIABLES, "?")
     values |= {"NAMESPACE": kubectl.namespace, "CONTEXT": context["name"]}

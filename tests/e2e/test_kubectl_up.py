@@ -187,17 +187,22 @@ def test_a_quota_is_reported_in_the_status(kubectl: Kubectl) -> None:
 
 
 def test_watch_shows_the_pods_come(kubectl: Kubectl, up: RunningUp, tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
+    """What it began with tells that it watches."""
+    seen, mark = tmp_path / "seen", {"name": "mark", "labels": {"app": "mark"}}
+    spec = {"containers": [{"name": "c", "image": "nginx"}]}
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": mark, "spec": spec}))
+    kubectl("wait", "--for=condition=Ready", "pod/mark", "--timeout=20s")
     with seen.open("wb") as out:
         watching = subprocess.Popen(
-            ["kubectl", "get", "pods", "-l", "app=seen", "-w", "--no-headers"],
+            ["kubectl", "get", "pods", "-l", "app in (seen,mark)", "-w", "--no-headers"],
             stdout=out,
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(up.state.kubeconfig)},
         )
     try:
+        until(lambda: "mark" in seen.read_text(), 30, "it watches")
         kubectl("apply", "-f", "-", stdin=WEB.format(name="seen", replicas=2))
         ready(kubectl, "seen", 2)
-        until(lambda: seen.read_text().count("1/1") >= 2, 15, "two ready pods in the watch")
+        until(lambda: seen.read_text().count("1/1") >= 3, 15, "two ready pods in the watch")
     finally:
         watching.terminate()
         watching.wait()

@@ -40,8 +40,8 @@ def said(up: RunningUp, *words: str) -> str:
 
 def test_a_namespace_with_a_rate_waits_and_stands_in_nobody_s_way(up: RunningUp) -> None:
     assert said(up, "rate", "-n", "shop", "2", "--reason", "slow") == "namespace shop is limited to 2 turns a second\n"
-    said(up, "requeue", "-n", "shop", "-c", "replicaset", "--all", "--yes")
     began = time.monotonic()
+    said(up, "requeue", "-n", "shop", "-c", "replicaset", "--all", "--yes")
     until(lambda: figures(up)["held"] > KEYS // 3, 20, "keys wait in line")
     said(up, "requeue", "rs/bank/web")
     waiting = next(each["key"] for each in reversed(up.ask("queue", "--keys")) if each["state"] == "held")

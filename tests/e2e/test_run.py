@@ -106,7 +106,7 @@ def test_without_a_kill_for_people(tmp_path: Path) -> None:
 def test_what_cannot_become_ready_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.yaml"
     path.write_text(NOWHERE)
-    done = oarlock("run", "-f", str(path), "--timeout", "4", "--no-chaos")
+    done = oarlock("run", "-f", str(path), "--timeout", "8", "--no-chaos")
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert "oarlock: after applying: not ready in time: ReplicaSet odd/nowhere; raise --timeout" in lines[0]

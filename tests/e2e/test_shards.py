@@ -25,6 +25,8 @@ from tests.e2e.e2e_helpers import RunningUp, until
 NAMESPACES = [f"team-{i}" for i in range(12)]
 WITH_AGENTS = [namespace for namespace in NAMESPACES if namespace in ("team-0", "team-1", "team-2", "team-7")]
 NODES, REPLICAS = 3, 4
+UNHURRIED = {"OARLOCK_LEASE_MS": "5000", "OARLOCK_RENEW_EVERY_MS": "1000", "OARLOCK_REQUEST_TIMEOUT_MS": "1000"}
+"""Workers keep their leases, and so their processes, where the machine stands still for a moment."""
 
 
 def owner(kind: str, namespace: str, name: str, **spec: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUp]:
     file = folder / "objects.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": docs}))
     given = ("--shards", "3", "--workers", "3", "--ingestors", "1", "--nodes", str(NODES), "-f", str(file))
-    running = RunningUp(folder / "state", *given)
+    running = RunningUp(folder / "state", *given, **UNHURRIED)
     yield running
     running.stop()
 
@@ -143,8 +145,13 @@ def test_rq_shows_one_queue_for_all_shards_and_the_shard_in_the_name_of_a_worker
 ) -> None:
     monkeypatch.setenv("OARLOCK_SHARDS", "3")
     client = up.redis()
-    known = {worker.name: set(worker.queue_names()) for worker in SimpleWorker.all(connection=client)}
-    assert {name.rsplit("-", 2)[1] for name in known} == {"s0", "s1", "s2"}
+
+    def by_name() -> dict[str, set[str]]:
+        """Workers enter themselves with their first breath, not before."""
+        found = {worker.name: set(worker.queue_names()) for worker in SimpleWorker.all(connection=client)}
+        return found if {name.rsplit("-", 2)[1] for name in found} == {"s0", "s1", "s2"} else {}
+
+    known = until(by_name, 20, "a worker of each shard")
     assert all("replicaset" in queues for queues in known.values())
     queue, here = KeyQueue("replicaset", client), keys.Keys(1, "2")
     until(lambda: queue.count == 0, 15, "all is done")

@@ -123,8 +123,8 @@ def test_26_5_7_undo_in_the_middle_restarts_no_pod_of_the_old_revision(kubectl: 
     body = {"spec": {"template": {"metadata": {"annotations": NEVER_READY}}}}
     kubectl.run("patch", "ds", "agent", "-p", json.dumps(body))
     until(lambda: status(kubectl, "updatedNumberScheduled") == 1, 20, "one pod that does not become ready")
-    told = kubectl.run("rollout", "status", "ds/agent", "--timeout=1s", code=1)
-    assert "1 out of 4 new pods have been updated" in told
+    told = "1 out of 4 new pods have been updated"  # of kubectl, if it comes to say anything in its second
+    until(lambda: told in kubectl.run("rollout", "status", "ds/agent", "--timeout=1s", code=1), 15, "it is told")
     stuck = pods_of(kubectl)
     assert "rolled back" in kubectl.run("rollout", "undo", "ds/agent")
     after = settled(kubectl, NODES)

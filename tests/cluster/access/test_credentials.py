@@ -693,7 +693,7 @@ def test_an_encrypted_key_does_not_ask_for_its_password(certificates):
             start_new_session=True,
             capture_output=True,
             text=True,
-            timeout=10,
+            timeout=60,
             check=True,
         )
     finally:
