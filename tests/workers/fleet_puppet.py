@@ -150,6 +150,10 @@ class PuppetEngine:
 class PuppetWorker(FleetWorker):
     engine_factory = staticmethod(PuppetEngine)
 
+    def handle_warm_shutdown_request(self) -> None:
+        super().handle_warm_shutdown_request()
+        logging.getLogger("oarlock.test").info("event=stop_heard worker=%s", self.name)
+
 
 def _quiet(settings: Settings, broker: RedisBroker, queues: Sequence[str], observer: object) -> PuppetEngine:
     return PuppetEngine(settings, broker, queues, observer, quiet=True)

@@ -146,6 +146,7 @@ def test_how_long_a_watch_breathes(
 def test_a_breath_after_a_pause_is_short_unless_many_come_at_once(io: IoLoop) -> None:
     """A turn that ends a pause makes an object and changes it at once: the second event is not kept back."""
     slept: list[float] = []
+    begun = threading.Event()
     clock = ManualClock()
     pauses_ms = (PAUSE_MS, 2, PAUSE_MS - 1, PAUSE_MS, 2)
     counts = (1, 1, 1, MANY, 1)
@@ -153,6 +154,7 @@ def test_a_breath_after_a_pause_is_short_unless_many_come_at_once(io: IoLoop) ->
     async def breathe(breath_s: float) -> None:
         slept.append(breath_s)
         clock.advance(30)  # it is no pause of the server's
+        begun.wait(5.0)
         buffer.take(100)
 
     async def batches() -> AsyncGenerator[list[WatchEvent], None]:
@@ -162,6 +164,7 @@ def test_a_breath_after_a_pause_is_short_unless_many_come_at_once(io: IoLoop) ->
 
     source = ApiListerWatcher(FakeClient(batches), PODS, io, lambda: None, clock, sleep=breathe)  # type: ignore[arg-type]
     buffer = source.watch("1")
+    begun.set()
     until(lambda: buffer._end is not None)
     assert slept == [FIRST_BREATH_S, BREATH_S, BREATH_S, BREATH_S, 2 * BREATH_S]
 
@@ -281,14 +284,14 @@ def test_the_wakeup_ends_a_wait_from_a_thread_and_from_a_signal_handler() -> Non
     wakeup = Wakeup()
     threading.Timer(0.05, wakeup.set).start()
     began_s = time.monotonic()
-    assert wakeup.wait(5.0)
+    assert wakeup.wait(20.0)
     before = signal.signal(signal.SIGALRM, lambda *_: wakeup.set())
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
-        assert wakeup.wait(5.0)
+        assert wakeup.wait(20.0)
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert time.monotonic() - began_s < 2.0
+    assert time.monotonic() - began_s < 15.0
 
 
 def test_rings_before_a_wait_are_one() -> None:

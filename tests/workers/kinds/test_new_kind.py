@@ -148,10 +148,11 @@ def test_the_fleet_looks_after_it(fleet: Fleet) -> None:
     refs = {(ref["kind"], ref["name"]) for pod in fleet.pods() for ref in pod["metadata"]["ownerReferences"]}
     assert (len(fleet.pods()), refs) == (4, {("Squad", "red")})
 
-    until(lambda: "SIZE" in fleet.oarlock("get", "sq"), "it is in the cache")
+    shown = ["default", "red", "3", "4"]
+    until(lambda: fleet.oarlock("get", "sq").splitlines()[1].split()[:4] == shown, "its status is in the cache")
     heading, row = fleet.oarlock("get", "squad").splitlines()
     assert heading.split() == ["NAMESPACE", "NAME", "SIZE", "PODS", "AGE", "RV"]
-    assert row.split()[:4] == ["default", "red", "3", "4"]
+    assert row.split()[:4] == shown
     assert json.loads(fleet.oarlock("get", "squads", "red", "-o", "json"))["size"] == 3
     until(lambda: "nothing to do" in fleet.oarlock("explain", "sq/default/red"), "it is at rest")
     told = fleet.oarlock("explain", "red", "-c", "squad")

@@ -105,10 +105,10 @@ def test_a_turn_that_overruns_its_time_is_ended_on_both_threads_and_its_key_trie
     rig = make_rig(turn_limit_ms=1_000)
     rig.rq_worker()
     rig.add("default/held-1")
-    until(lambda: rig.failures("default/held-1") == 1)
-    until(lambda: rig.admin.lrange(CANCELLED, 0, -1) == [b"default/held-1"])
+    until(lambda: rig.failures("default/held-1") >= 1)
+    until(lambda: rig.admin.lrange(CANCELLED, 0, 0) == [b"default/held-1"])
     until(lambda: "TurnTookTooLong: Task exceeded maximum timeout value (1 seconds)" in rig.log())
-    until(lambda: rig.begun("default/held-1") == 2)
+    until(lambda: rig.begun("default/held-1") >= 2)
     rig.add("default/ok-1")
     assert rig.ended("default/held-1") == 0
 
@@ -135,6 +135,7 @@ def test_a_long_turn_is_shown_as_a_job_in_work_and_can_be_stopped_by_its_id(rig:
     identifier = job_id(QUEUE, "default/held-1")
     until(lambda: rig.admin.hget(f"rq:worker:{name}", "current_job") == identifier.encode())
     assert 0 < rig.admin.ttl(f"rq:job:{identifier}") <= 90
+    rig.rq("suspend")  # else its next turn is shown a second later
     send_stop_job_command(rig.admin, identifier, serializer=MsgpackSerializer)
     until(lambda: rig.failures("default/held-1") == 1)
     until(lambda: rig.admin.hget(f"rq:worker:{name}", "current_job") is None)
@@ -147,7 +148,7 @@ def test_warm_stop_ends_the_claimed_batch_and_leaves_nothing_locked(rig: Rig) ->
     until(lambda: rig.begun(keys[1]))
     claimed = set(rig.locks())
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(10) == 0
+    assert worker.wait(30) == 0
     assert all(rig.ended(key) for key in claimed)
     assert rig.locks() == {}
     assert rig.workers() == set()
@@ -186,7 +187,8 @@ def test_remote_shutdown(rig: Rig) -> None:
     assert rig.workers() == set()
 
 
-def test_a_killed_worker_s_keys_go_to_another_at_once_and_its_own_is_blamed(rig: Rig) -> None:
+def test_a_killed_worker_s_keys_go_to_another_at_once_and_its_own_is_blamed(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(lease_ms=20_000)
     worker = rig.rq_worker()
     rig.add("default/held-1")
     until(lambda: rig.begun("default/held-1"))
@@ -194,7 +196,7 @@ def test_a_killed_worker_s_keys_go_to_another_at_once_and_its_own_is_blamed(rig:
     begun = time.monotonic()
     worker.kill()
     until(lambda: rig.state("default/held-1") == "queued")
-    assert time.monotonic() - begun < 4, "the lease ends after 5 s: it must have been given back"
+    assert time.monotonic() - begun < 15, "the lease ends after 20 s: it must have been given back"
     assert rig.admin.hgetall(rig.broker.keys.crashes(QUEUE)) == {b"default/held-1": b"1"}
     until(lambda: not alive(watchdog))
     assert rig.workers() == set(), "RQ's lists do not show the dead"
@@ -214,16 +216,16 @@ def test_a_watchdog_kills_its_stalled_worker(make_rig: Callable[..., Rig]) -> No
     rig = make_rig(stall_ms=1_500, turn_limit_ms=1_000)
     worker = rig.rq_worker()
     rig.add("default/stop-1")
-    assert worker.wait(10) == -signal.SIGKILL
+    assert worker.wait(30) == -signal.SIGKILL
     until(lambda: rig.state("default/stop-1") == "queued")
     assert not rig.admin.exists(rig.broker.keys.crashes(QUEUE)), "a kill by the watchdog carries no blame"
 
 
 def test_a_watchdog_kills_its_worker_a_lease_after_a_signal_stopped_it(make_rig: Callable[..., Rig]) -> None:
-    rig = make_rig(lease_ms=1_600, renew_every_ms=400, send_margin_ms=100)
+    rig = make_rig(lease_ms=4_000, renew_every_ms=400)
     worker = rig.rq_worker()
     rig.add("default/stop-1")
-    assert worker.wait(10) == -signal.SIGKILL
+    assert worker.wait(30) == -signal.SIGKILL
     until(lambda: rig.state("default/stop-1") == "queued")
     assert "stopped by a signal" in rig.log()
 
@@ -237,7 +239,7 @@ def test_a_worker_leaves_when_the_epoch_is_over(rig: Rig) -> None:
 def test_burst_mode_works_until_the_queue_is_empty(rig: Rig) -> None:
     rig.add(*(f"default/ok-{n}" for n in range(30)))
     worker = rig.rq_worker("--burst")
-    assert worker.wait(10) == 0
+    assert worker.wait(30) == 0
     assert all(rig.ended(f"default/ok-{n}") for n in range(30))
 
 
@@ -248,7 +250,7 @@ def test_a_worker_pool_of_rq_runs_them_too(rig: Rig) -> None:
     rig.add("default/ok-1")
     until(lambda: rig.ended("default/ok-1"))
     pool.send_signal(signal.SIGTERM)
-    pool.wait(10)
+    pool.wait(30)
     until(lambda: rig.workers() == set())
     assert rig.admin.keys("rq:scheduler*") == []
 
@@ -292,11 +294,14 @@ def test_an_exception_handler_of_rq_hears_of_failed_turns(rig: Rig) -> None:
 
 def test_keys_are_claimed_one_at_a_time_while_turns_are_slow(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig(slow_turn_ms=95)  # what crawls takes longer on any machine, what ends at once hardly ever
-    rig.add(*(f"default/crawl-{n}" for n in range(10)), *(f"default/ok-{n}" for n in range(10)))
+    rig.add(*(f"default/crawl-{n}" for n in range(10)), *(f"default/ok-{n}" for n in range(50)))
     rig.rq_worker("--burst")
-    until(lambda: rig.ended("default/ok-9"))
-    # Eight slow ones before it is known; one by one until the first quick turn; then eight again, and what is left.
-    assert [int(each) for each in rig.admin.lrange(BATCHES, 0, -1)] == [8, 1, 1, 1, 8, 1]
+    until(lambda: rig.ended("default/ok-49"))
+    # Eight slow ones before it is known; one by one until the first quick turn; then eight again. A machine that
+    # stalls makes a quick turn slow, and then it is one by one until the next.
+    sizes = [int(each) for each in rig.admin.lrange(BATCHES, 0, -1)]
+    assert sizes[:4] == [8, 1, 1, 1]
+    assert next(size for size in sizes[4:-1] if size > 1) == 8
 
 
 def test_a_worker_started_before_any_epoch_waits_for_one(rig: Rig) -> None:

@@ -7,7 +7,6 @@ import signal
 
 from rq.command import send_shutdown_command
 
-from tests.workers.fleet_puppet import QUEUE
 from tests.workers.fleet_rig import Rig, until
 
 
@@ -82,4 +81,4 @@ def test_the_request_of_rq_does_the_same_to_a_worker_that_hears_it(rig: Rig) -> 
     send_shutdown_command(rig.admin, holder)
     until(lambda: holder not in rig.workers() and len(rig.workers()) == 1)
     assert rig.ended("default/slow-1") == 1
-    assert rig.state(f"{QUEUE}:default/slow-1") is None
+    assert rig.state("default/slow-1") is None

@@ -82,23 +82,26 @@ def test_only_the_key_worked_on_is_blamed_and_the_rest_of_the_batch_goes_on_at_o
     rig.fleet(1)
     until(lambda: rig.state("default/die-1") == "parked")
     until(lambda: rig.ended("default/ok-3"))
-    assert crashes(rig, "default/die-1") == 2
+    # Twice, and once more for each pause that has passed since.
+    until(lambda: crashes(rig, "default/die-1") == rig.begun("default/die-1") >= 2)
     assert [crashes(rig, key) for key in ("default/ok-1", "default/ok-2", "default/ok-3")] == [0, 0, 0]
 
 
 def test_a_key_that_kills_its_workers_is_parked_longer_and_longer_and_tried_again(rig: Rig) -> None:
     rig.fleet(1)
+    rig.admin.hset(rig.broker.keys.crashes(QUEUE), "default/die-1", 3)  # the first pauses are too short to look at
     rig.add("default/die-1")
-    until(lambda: crashes(rig, "default/die-1") == 2)
+    until(lambda: rig.state("default/die-1") == "parked")
     due_ms = parked_until_ms(rig, "default/die-1")
-    assert rig.state("default/die-1") == "parked"
-    assert 0 < due_ms - now_ms(rig) <= 1_000
+    assert crashes(rig, "default/die-1") == 4
+    assert 0 < due_ms - now_ms(rig) <= 4_000
     rig.add("default/ok-1")
     until(lambda: rig.ended("default/ok-1"))
-    until(lambda: rig.begun("default/die-1") == 3)
+    until(lambda: rig.begun("default/die-1") == 2)
     assert now_ms(rig) >= due_ms
-    until(lambda: crashes(rig, "default/die-1") == 3)
-    assert 1_000 < parked_until_ms(rig, "default/die-1") - now_ms(rig) <= 2_000
+    until(lambda: rig.state("default/die-1") == "parked")
+    assert crashes(rig, "default/die-1") == 5
+    assert 4_000 < parked_until_ms(rig, "default/die-1") - now_ms(rig) <= 8_000
 
 
 def test_a_worker_killed_between_turns_blames_nobody(rig: Rig) -> None:
@@ -115,7 +118,7 @@ def test_a_stopped_worker_is_killed_without_blame_and_its_key_goes_on(make_rig: 
     rig = make_rig(stall_ms=1_200, turn_limit_ms=1_000)
     rig.fleet(2)
     rig.add("default/stop-1")
-    until(lambda: rig.begun("default/stop-1") == 2)
+    until(lambda: rig.begun("default/stop-1") >= 2)
     assert crashes(rig, "default/stop-1") == 0
     assert "stalled over replicaset:default/stop-1" in rig.log()
 
@@ -124,9 +127,10 @@ def test_a_worker_stopped_in_a_turn_is_killed_after_a_lease(make_rig: Callable[.
     rig = make_rig(lease_ms=1_600, renew_every_ms=400, send_margin_ms=100)
     rig.fleet(2)
     rig.add("default/stop-1")
-    until(lambda: rig.begun("default/stop-1") == 2)
+    until(lambda: rig.begun("default/stop-1") >= 2)
+    # Where the supervisor itself was kept from its renewals, it is said of the next one.
+    until(lambda: "stopped by a signal" in rig.log())
     assert crashes(rig, "default/stop-1") == 0
-    assert "stopped by a signal" in rig.log()
 
 
 def test_a_redis_that_is_busy_with_a_long_script_ends_no_process(make_rig: Callable[..., Rig]) -> None:
@@ -137,6 +141,7 @@ def test_a_redis_that_is_busy_with_a_long_script_ends_no_process(make_rig: Calla
     rig.admin.config_set("lua-time-limit", 20)
     busy = threading.Thread(target=_run_until_killed, args=(connect(rig.redis.url("admin"), timeout_s=30),))
     busy.start()
+    until(lambda: _is_busy(rig))
     time.sleep(WAIT_TIMEOUT_S + 1)
     connect(rig.redis.url("admin")).script_kill()
     busy.join()
@@ -151,11 +156,22 @@ def _run_until_killed(client: redis.Redis) -> None:
         client.eval("while true do end", 0)
 
 
+def _is_busy(rig: Rig) -> bool:
+    try:
+        return not rig.admin.ping()
+    except ResponseError:
+        return True
+
+
 def test_leases_are_renewed_as_long_as_a_turn_lasts(make_rig: Callable[..., Rig]) -> None:
-    rig = make_rig(lease_ms=1_600, renew_every_ms=400, send_margin_ms=100)
+    rig = make_rig(lease_ms=5_000, renew_every_ms=400)
     rig.fleet(1)
     begin(rig, "default/held-1")
-    time.sleep(2.5)
+    lease = rig.broker.keys.of("leases"), f"{QUEUE}:default/held-1"
+    ends_ms = [rig.admin.zscore(*lease) or 0.0]
+    for _ in range(5):
+        until(lambda: (rig.admin.zscore(*lease) or 0.0) > ends_ms[-1])
+        ends_ms.append(rig.admin.zscore(*lease) or 0.0)
     assert rig.begun("default/held-1") == 1
     assert rig.broker.reclaim() == []
 
@@ -165,7 +181,7 @@ def test_a_worker_that_was_released_by_others_is_killed(rig: Rig) -> None:
     holder = begin(rig, "default/held-1")
     pid = rig.pids()[holder]
     rig.broker.release(holder)
-    until(lambda: not alive(pid), 3)
+    until(lambda: not alive(pid))
     assert "not registered any more" in rig.log()
     until(lambda: rig.begun("default/held-1") == 2)
 
@@ -176,10 +192,10 @@ def test_workers_die_with_their_supervisor_and_leases_end(make_rig: Callable[...
     pids = rig.pids().values()
     begin(rig, "default/held-1")
     supervisor.kill()
-    until(lambda: not any(alive(pid) for pid in pids), 2)
+    until(lambda: not any(alive(pid) for pid in pids))
     assert rig.locks()
     rig.fleet(1)
-    until(lambda: rig.begun("default/held-1") == 2, 6)
+    until(lambda: rig.begun("default/held-1") >= 2)
 
 
 def test_a_supervisor_that_was_stopped_too_long_kills_its_workers_before_anything_else(
@@ -190,22 +206,21 @@ def test_a_supervisor_that_was_stopped_too_long_kills_its_workers_before_anythin
     holder = begin(rig, "default/held-1")
     pid = rig.pids()[holder]
     os.kill(supervisor.pid, signal.SIGSTOP)
-    time.sleep(1.8)
-    assert rig.broker.reclaim() == [f"{QUEUE}:default/held-1"]
+    assert until(rig.broker.reclaim) == [f"{QUEUE}:default/held-1"]
     os.kill(supervisor.pid, signal.SIGCONT)
-    until(lambda: not alive(pid), 2)
-    until(lambda: rig.begun("default/held-1") == 2)
+    until(lambda: not alive(pid))
+    until(lambda: rig.begun("default/held-1") >= 2)
     assert "no renewal was acknowledged" in rig.log()
     assert crashes(rig, "default/held-1") == 0
 
 
 def test_draining_ends_the_batches_and_leaves_nothing_behind(rig: Rig) -> None:
     rig.add(*(f"default/slow-{n}" for n in range(12)))
-    supervisor = rig.fleet(2)
+    supervisor = rig.fleet(2, grace_ms=60_000)
     until(lambda: rig.begun("default/slow-2"))
     claimed = set(rig.locks())
     supervisor.send_signal(signal.SIGTERM)
-    assert supervisor.wait(10) == 0
+    assert supervisor.wait(60) == 0
     assert rig.locks() == {}
     assert all(rig.ended(key) for key in claimed)
     for name in ("holders", "leases", "waiters"):
@@ -243,7 +258,7 @@ def test_a_group_s_signal_and_the_parent_s_are_one_request(rig: Rig) -> None:
     supervisor.send_signal(signal.SIGINT)
     time.sleep(0.1)
     supervisor.send_signal(signal.SIGTERM)
-    assert supervisor.wait(10) == 0
+    assert supervisor.wait(30) == 0
     assert rig.ended("default/slow-1")
 
 
@@ -292,7 +307,7 @@ def test_after_flushall_nothing_runs_until_there_is_a_new_epoch(rig: Rig) -> Non
     rig.fleet(1)
     (pid,) = rig.pids().values()
     rig.admin.flushall()
-    until(lambda: not alive(pid), 3)
+    until(lambda: not alive(pid))
     until(lambda: rig.pids() == {})
     time.sleep(0.3)
     assert rig.pids() == {}
@@ -320,7 +335,7 @@ def test_a_redis_that_is_gone_and_comes_back_empty(make_rig: Callable[..., Rig])
     pids = rig.pids().values()
     begin(rig, "default/held-1")
     rig.redis.kill()
-    until(lambda: not any(alive(pid) for pid in pids), 4)
+    until(lambda: not any(alive(pid) for pid in pids))
     rig.redis.start()
     rig.bootstrap()
     until(lambda: len(rig.pids()) == 2)
@@ -335,9 +350,9 @@ def test_a_redis_that_stops_answering_for_longer_than_the_lease_and_goes_on(make
     (pid,) = rig.pids().values()
     begin(rig, "default/held-1")
     os.kill(rig.redis.pid, signal.SIGSTOP)
-    until(lambda: not alive(pid), 5)
+    until(lambda: not alive(pid))
     os.kill(rig.redis.pid, signal.SIGCONT)
-    until(lambda: rig.begun("default/held-1") == 2, 5)
+    until(lambda: rig.begun("default/held-1") >= 2)
     assert crashes(rig, "default/held-1") == 0
 
 
@@ -349,7 +364,7 @@ def test_the_list_of_processes_stays_true(rig: Rig) -> None:
         assert each["role"] == "worker"
         assert each["pid"] == rig.pid_of(each["name"])
     supervisor.send_signal(signal.SIGTERM)
-    supervisor.wait(10)
+    supervisor.wait(30)
     assert [each["role"] for each in json.loads(rig.list_of_processes.read_text())] == ["supervisor"]
 
 

@@ -17,7 +17,7 @@ def with_held(rig: Rig, keys: list[str] = HELD) -> str:
     """A fleet of one worker, whose turns over these keys wait. Returns the worker."""
     rig.add(*keys)
     rig.fleet(1)
-    until(lambda: all(rig.begun(key) == 1 for key in keys))
+    until(lambda: all(rig.begun(key) for key in keys))
     return holder_of(rig, keys[0])
 
 
@@ -37,7 +37,7 @@ def test_a_worker_that_a_signal_stops_gives_back_all_that_waits_after_a_lease(ma
     rig = make_rig(lease_ms=1_600, renew_every_ms=400, send_margin_ms=100)
     worker = with_held(rig)
     os.kill(rig.pids()[worker], signal.SIGSTOP)
-    until(lambda: all(rig.begun(key) == 2 for key in HELD))
+    until(lambda: all(rig.begun(key) >= 2 for key in HELD))
     assert [crashes(rig, key) for key in HELD] == [0, 0, 0], "nobody is to blame"
 
 
@@ -81,7 +81,8 @@ def test_a_worker_that_is_to_stop_claims_nothing_more_and_ends_what_waits(rig: R
     fleet = rig.fleet(1)
     until(lambda: rig.begun("slow/slow-1") == 1)
     fleet.terminate()
+    until(lambda: "event=stop_heard" in rig.log(), what="the worker hears of it")
     rig.add("a/ok-1")
-    assert fleet.wait(10) == 0
+    assert fleet.wait(30) == 0
     assert rig.ended("slow/slow-1")
     assert (rig.begun("a/ok-1"), rig.state("a/ok-1")) == (0, "queued")
