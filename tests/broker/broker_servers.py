@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,16 @@ from oarlock.sandbox.redis.redis_binary import ServerBinary
 
 Serve = Callable[[ServerBinary], tuple[EmbeddedRedis, dict[str, Any]]]
 """A running server of a kind, with a client for each user."""
+
+
+@contextmanager
+def held(pid: int) -> Iterator[None]:
+    """A server answers nothing meanwhile, however long that takes, and then does all that it was asked."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 @cache

@@ -224,24 +224,24 @@ def test_a_finish_without_an_answer_is_repeated(queue: KeyedQueue, done: bool, m
 
 
 def test_a_run_may_last_longer_than_its_lease(queue: KeyedQueue) -> None:
-    """The lease of 1 s is renewed meanwhile; another consumer looks all the time and does not get the key."""
+    """The lease of 3 s is renewed meanwhile; another consumer looks all the time and does not get the key."""
     runs: list[bool] = []
     other = threading.Event()
 
     def sync(key: str, ctx: Context) -> None:
-        other.wait(2.5)
+        other.wait(3.5)
         runs.append(ctx.still_mine())
 
     def look() -> None:
         while not other.is_set():
-            found = queue.steps.claim("other", 1_000, Policy())
+            found = queue.steps.claim("other", 3_000, Policy())
             if not isinstance(found, Empty):
                 runs.append(False)
             other.wait(0.05)
 
     queue.add("a")
     thread = threading.Thread(target=look)
-    consumer = threading.Thread(target=lambda: queue.run(sync, burst=True, lease_s=1))
+    consumer = threading.Thread(target=lambda: queue.run(sync, burst=True, lease_s=3))
     consumer.start()
     while not queue.stats().running:
         other.wait(0.01)
@@ -333,8 +333,8 @@ def test_what_a_signals_handler_raises_leaves_the_runs_to_their_ends(queue: Keye
 
     queue.add("a", "b")
     with pytest.raises(KeyboardInterrupt):
-        queue.worker(lease_s=1)(sync).run(should_stop=interrupted, own_signals=False)
-    assert not go_on.wait(1.5), "longer than a lease"
+        queue.worker(lease_s=3)(sync).run(should_stop=interrupted, own_signals=False)
+    assert not go_on.wait(3.5), "longer than a lease"
     assert queue.look("a").state == "running"
     go_on.set()
     for thread in threads_of_ours():

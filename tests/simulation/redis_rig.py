@@ -125,7 +125,7 @@ class RedisServer:
         args: list[Any] = [binary, "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no"]
         self._process = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL)
         self.client = connect(f"unix://{path}")
-        for _ in range(200):
+        for _ in range(1_500):
             try:
                 # Small hashes keep the order of insertion; large ones an order that differs from server to server.
                 self.client.config_set("hash-max-ziplist-value", 1_000_000)

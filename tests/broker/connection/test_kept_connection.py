@@ -19,21 +19,24 @@ from oarlock.broker.connection import client as client_module
 from oarlock.broker.connection.client import RunGuard, connect, in_one_go, send
 from oarlock.broker.values.errors import EpochOver
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
+from tests.broker.broker_servers import held
 
 COUNT = "return redis.call('INCR', KEYS[1])"
-SLOW = """
-local function now_ms() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end
-local began_ms = now_ms()
-while now_ms() - began_ms < 700 do end
-redis.call('SET', 'slow', 'done')
-return 'slow'
-"""
+SLOW = "redis.call('SET', 'slow', 'done') return 'slow'"
+"""Slow, where the server is held."""
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
     with EmbeddedRedis(tmp_path_factory.mktemp("kept") / "redis") as running:
         yield running
+
+
+def connected(admin: redis.Redis, server: EmbeddedRedis) -> redis.Redis:
+    """A client that does not wait for long, and has its connection."""
+    client = connect(server.url("admin"), timeout_s=0.3)
+    assert client.execute_command("EVALSHA", admin.script_load("return 1"), 0) == 1
+    return client
 
 
 @pytest.fixture
@@ -77,8 +80,8 @@ def test_the_new_connection_proves_itself(admin: redis.Redis, server: EmbeddedRe
 
 def test_an_answer_nobody_waited_for_is_nobody_s(admin: redis.Redis, server: EmbeddedRedis) -> None:
     slow, count = admin.script_load(SLOW), admin.script_load(COUNT)
-    client = connect(server.url("admin"), timeout_s=0.3)
-    with pytest.raises(RedisTimeoutError):
+    client = connected(admin, server)
+    with held(server.pid), pytest.raises(RedisTimeoutError):
         client.execute_command("EVALSHA", slow, 0)
     while admin.get("slow") != b"done":
         pass
@@ -140,11 +143,11 @@ def test_several_calls_go_out_together(
 
 def test_where_an_answer_does_not_come_those_after_it_do_not_either(admin: redis.Redis, server: EmbeddedRedis) -> None:
     slow, count = ("EVALSHA", admin.script_load(SLOW), 0), ("EVALSHA", admin.script_load(COUNT), 1, "n")
-    client = connect(server.url("admin"), timeout_s=0.3)
-    # Redis sends the answers of calls that it has read together when it has done them all.
-    with pytest.raises(RedisTimeoutError):
+    client = connected(admin, server)
+    with held(server.pid), pytest.raises(RedisTimeoutError):
         in_one_go(client, [count, slow])
-    with pytest.raises(RedisTimeoutError):
+    client = connected(admin, server)
+    with held(server.pid), pytest.raises(RedisTimeoutError):
         in_one_go(client, [slow, count])
     while admin.get("n") != b"2":  # the second one comes behind all else
         pass
