@@ -46,15 +46,15 @@ def leases(data: MemoryData, clock: MovableClock) -> Iterator[LeaseThread]:
     thread.start()
     yield part
     part.stop()
-    thread.join(5)
+    thread.join(20)
     assert not thread.is_alive()
 
 
 def claimed(data: MemoryData) -> list[str]:
-    """The keys of a claim, made once there is one or five seconds have passed."""
+    """The keys of a claim, made once there is one or twenty seconds have passed."""
     worker = data.worker_broker(data.look())
     limits = ClaimLimits(SELDOM.lease_ms, SELDOM.drain_ms, 8, 1_000)
-    for _ in range(20):
+    for _ in range(80):
         batch = worker.claim("w1", "nonce", SPECS, limits)
         if isinstance(batch, Batch):
             return [each.key for each in batch.claims]
