@@ -73,7 +73,7 @@ class Child:
         for text in self.process.stderr or ():
             self.errors.append(text)
 
-    def said(self, limit_s: float = 15.0) -> dict[str, Any]:
+    def said(self, limit_s: float = 30.0) -> dict[str, Any]:
         """The next line it prints."""
         try:
             return self.lines.get(timeout=limit_s)
@@ -87,7 +87,7 @@ class Child:
             reader.join(limit_s)
         return code
 
-    def end(self, signum: signal.Signals = signal.SIGTERM, limit_s: float = 5.0) -> tuple[int, float]:
+    def end(self, signum: signal.Signals = signal.SIGTERM, limit_s: float = 30.0) -> tuple[int, float]:
         """(exit code, seconds it took)."""
         began_s = time.monotonic()
         if self.process.poll() is None:

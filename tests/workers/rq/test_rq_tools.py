@@ -161,8 +161,8 @@ def test_a_stop_while_idle_is_immediate(rig: Rig) -> None:
     time.sleep(0.2)
     begun = time.monotonic()
     worker.send_signal(signal.SIGINT)
-    assert worker.wait(5) == 0
-    assert time.monotonic() - begun < 3
+    assert worker.wait(30) == 0
+    assert time.monotonic() - begun < 10, "RQ itself waits for minutes"
 
 
 def test_a_second_signal_stops_in_the_middle_of_a_turn_and_the_keys_go_back_unblamed(rig: Rig) -> None:
