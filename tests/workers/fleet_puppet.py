@@ -1,8 +1,8 @@
 """An engine whose turns do what their key's name says, and the processes that run it.
 
-Names: ``ok-*`` ends well, ``boom-*`` raises, ``slow-*`` and ``held-*`` wait on the I/O loop (0.3 s, 600 s), ``die-*``
-kills its own process, ``stop-*`` stops it, ``sick-*`` raises while the key of that name exists, ``lost-*`` finds its
-claim lost, ``crawl-*`` sleeps 0.1 s. While the key ``NO_ENGINES`` exists no worker can start.
+Names: ``ok-*`` ends well, ``boom-*`` raises, ``slow-*``, ``long-*`` and ``held-*`` wait on the I/O loop (0.3 s, 3 s,
+600 s), ``die-*`` kills its own process, ``stop-*`` stops it, ``sick-*`` raises while the key of that name exists,
+``lost-*`` finds its claim lost, ``crawl-*`` sleeps 0.1 s. While the key ``NO_ENGINES`` exists no worker can start.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ class PuppetEngine:
                 raise ClaimLost(key)
             case "slow":
                 return self._io.submit(self._wait(key, 0.3))
+            case "long":
+                return self._io.submit(self._wait(key, 3))
             case "held":
                 return self._io.submit(self._wait(key, 600))
             case "crawl":

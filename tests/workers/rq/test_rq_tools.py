@@ -135,7 +135,7 @@ def test_a_long_turn_is_shown_as_a_job_in_work_and_can_be_stopped_by_its_id(rig:
     identifier = job_id(QUEUE, "default/held-1")
     until(lambda: rig.admin.hget(f"rq:worker:{name}", "current_job") == identifier.encode())
     assert 0 < rig.admin.ttl(f"rq:job:{identifier}") <= 90
-    rig.rq("suspend")  # else its next turn is shown a second later
+    rig.broker.steer("pause", "all", "by=test")  # else its next turn is shown a second later
     send_stop_job_command(rig.admin, identifier, serializer=MsgpackSerializer)
     until(lambda: rig.failures("default/held-1") == 1)
     until(lambda: rig.admin.hget(f"rq:worker:{name}", "current_job") is None)

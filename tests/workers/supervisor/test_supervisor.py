@@ -257,12 +257,13 @@ def test_a_second_request_to_stop_does_not_wait(rig: Rig) -> None:
 def test_a_group_s_signal_and_the_parent_s_are_one_request(rig: Rig) -> None:
     """A turn that is under way ends, where Ctrl-C or systemd signals all processes and a parent passes it on."""
     supervisor = rig.fleet(1, grace_ms=60_000)
-    begin(rig, "default/slow-1")
+    rig.add("default/long-1")
+    until(lambda: rig.begun("default/long-1"))
     supervisor.send_signal(signal.SIGINT)
     time.sleep(0.1)
     supervisor.send_signal(signal.SIGTERM)
     assert supervisor.wait(30) == 0
-    assert rig.ended("default/slow-1")
+    assert rig.ended("default/long-1")
 
 
 def test_a_delayed_key_is_queued_at_its_time_by_whoever_set_it(rig: Rig) -> None:
