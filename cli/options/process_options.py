@@ -10,6 +10,7 @@ import click
 
 from oarlock.broker.connection.client import BadRedisUrl
 from oarlock.broker.connection.named import resolve_briefly
+from oarlock.broker.connection.redis_url import parse
 from oarlock.cli import logs
 from oarlock.cli.options.operator_option import check_no_threads, dry_run_option, operator_option
 from oarlock.cli.options.options import (
@@ -23,7 +24,14 @@ from oarlock.cli.options.options import (
     with_shards,
 )
 from oarlock.cli.options.redis_options import open_redis, redis_option, redis_source
-from oarlock.cli.options.setting_options import given, in_words_of_flags, setting_options, settings_in_force
+from oarlock.cli.options.setting_options import (
+    as_given,
+    given,
+    in_words_of_flags,
+    setting_options,
+    settings_in_force,
+)
+from oarlock.cli.options.unknown_variables import unknown_variables
 from oarlock.cli.problems import InputProblem, say
 from oarlock.workers.metrics.serving import bind_address
 from oarlock.workers.process.kinds import enabled_queues, queues_by_worker, useful_workers
@@ -95,6 +103,7 @@ def prepare(
     Raises InputProblem; nothing was started then.
     """
     resolve_briefly()
+    say(unknown_variables())
     environment = with_shards(shards, shard)
     if workers:
         check_workers(workers, shards, shard)
@@ -120,13 +129,33 @@ def prepare(
             metrics_bind_address, processes * (1 if settings.shard else settings.shards)
         )
     except bind_address.BadBindAddress as error:
-        raise InputProblem(str(error)) from None
+        raise InputProblem(as_given(str(error), "metrics_bind_address")) from None
     if source.found:
         say([f"working with the {source.found}; --redis names another"])
     if useful < workers:
         say([f"{useful} of {workers} workers start: concurrency= of the controllers keeps no more of them busy"])
     logs.set_up(verbose, log_format)
     return Prepared(settings, queues, useful, listening)
+
+
+def check_values(settings: Settings) -> None:
+    """What `worker` and `ingest` refuse of these settings before they look at any file or server.
+
+    Raises InputProblem.
+    """
+    if not settings.operator:  # only its file tells the names of its controllers
+        _served_queues(settings, 0)
+    try:
+        bind_address.check(settings.metrics_bind_address, 1 if settings.shard else settings.shards)
+    except bind_address.BadBindAddress as error:
+        raise InputProblem(as_given(str(error), "metrics_bind_address")) from None
+    try:
+        if settings.redis_url:
+            parse(settings.redis_url)
+    except BadRedisUrl as error:
+        raise InputProblem(as_given(str(error), "redis_url")) from None
+    if settings.rq_redis_url:
+        _check_rq_url(settings)
 
 
 def _served_queues(settings: Settings, workers: int) -> tuple[tuple[str, ...], int]:
@@ -153,4 +182,4 @@ def _check_rq_url(settings: Settings) -> None:
     try:
         rq_url(settings)
     except BadRedisUrl as error:
-        raise InputProblem(str(error)) from None
+        raise InputProblem(as_given(str(error), "rq_redis_url")) from None

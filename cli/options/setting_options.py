@@ -5,11 +5,13 @@ A value comes from its flag, else from its environment variable, else it is the 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from oarlock.cli.options.options import Option, together
 from oarlock.cli.problems import InputProblem
@@ -164,3 +166,11 @@ def in_words_of_flags(text: str, by_flag: Mapping[str, Any]) -> str:
     for name in by_flag:
         text = text.replace(f"{variable(name)}=", f"{flag(name)}=")
     return text
+
+
+def as_given(text: str, name: str) -> str:
+    """A message that begins with the setting's flag: with its variable there, where the environment gave it."""
+    by_flag = click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+    if by_flag or not os.environ.get(variable(name)) or not text.startswith(flag(name)):
+        return text
+    return variable(name) + text.removeprefix(flag(name))

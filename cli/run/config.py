@@ -10,7 +10,10 @@ import click
 from oarlock.broker.connection.redis_url import without_password
 from oarlock.cli.options.operator_option import with_fleet_of_file
 from oarlock.cli.options.options import output_option
+from oarlock.cli.options.process_options import check_values
 from oarlock.cli.options.setting_options import every_setting_option, flag, given, settings_in_force, told, variable
+from oarlock.cli.options.unknown_variables import unknown_variables
+from oarlock.cli.problems import say
 from oarlock.cli.tables import show
 from oarlock.workers.process.settings import Settings, setting_names
 
@@ -29,12 +32,16 @@ def config(changed: bool, output: str) -> None:
     """Print the settings with which `oarlock worker` and `oarlock ingest` would start here, given these flags.
 
     A flag overrides its environment variable, which overrides the default. Passwords are not shown.
+    A value that they would refuse is refused here too; files and servers are not looked at. Variables that are
+    misspelt are told on stderr.
 
     \b
     JSON: [{setting, value, from (default | the variable | the flag), flag, variable, upstream, help}]
     """
     by_flag = given(click.get_current_context())
+    say(unknown_variables())
     settings = with_fleet_of_file(settings_in_force())
+    check_values(settings)
     rows = [_row(settings, name, by_flag) for name in setting_names()]
     show([row for row in rows if not changed or row["from"] != "default"], COLUMNS, output)
 

@@ -21,6 +21,7 @@ from oarlock.workers.process.shards import SHARDS_MAX
 FLEET = r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?"
 """Of an operator, or of a dry run. No number, which would be a shard."""
 FLEET_ID = "oarlock"
+NAMESPACE = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 MOST = 2**31 - 1
 """Of any number. Sums of them have to be whole numbers for Redis's scripts, and spans for the clocks of Python."""
 
@@ -121,6 +122,11 @@ class Settings:
                 f"OARLOCK_SHARD={self.shard!r} is no shard of OARLOCK_SHARDS={self.shards}: give 0 to {self.shards - 1}"
             )
 
+        if not re.fullmatch(NAMESPACE, self.lease_namespace):
+            raise BadSetting(
+                f"OARLOCK_LEASE_NAMESPACE={self.lease_namespace} cannot be a namespace: give small letters, digits and"
+                " dashes, at most 63, such as kube-system"
+            )
         if self.operator and not re.fullmatch(FLEET, self.fleet_id):
             raise BadSetting(
                 f"OARLOCK_FLEET_ID={self.fleet_id} cannot name the fleet of an operator: small letters, digits and"
@@ -130,6 +136,11 @@ class Settings:
             self._check_dry_run()
         if self.operator and self.shards > 1:
             raise BadSetting(f"OARLOCK_SHARDS={self.shards}: the fleet of an operator is not divided; leave it out")
+        if not re.fullmatch(r"[!-~]+", self.fleet_id):
+            raise BadSetting(
+                f"OARLOCK_FLEET_ID={self.fleet_id!r} cannot name a fleet: give ASCII signs without white space, such as"
+                f" {FLEET_ID}"
+            )
 
     def _check_dry_run(self) -> None:
         fleet = self.fleet_id

@@ -66,3 +66,36 @@ def test_bad_values_are_named_as_they_were_given(arguments: list[str], said: str
     assert told.exit_code == 2
     assert said in told.output
     assert len(told.output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "said"),
+    [
+        ({"OARLOCK_CONTROLLERS": "foo"}, (), "OARLOCK_CONTROLLERS=foo: there is no 'foo'; there are *, replicaset"),
+        ({}, ("--controllers", "foo"), "--controllers=foo: there is no 'foo'"),
+        ({"OARLOCK_METRICS_BIND_ADDRESS": "a:b:1"}, (), "OARLOCK_METRICS_BIND_ADDRESS 'a:b:1' is no address; give"),
+        ({}, ("--metrics-bind-address", ":x"), "--metrics-bind-address ':x': 'x' is no port; give HOST:PORT"),
+        ({}, ("--metrics-bind-address", ":65535", "--shards", "2"), "--metrics-bind-address :65535: there is no port"),
+        ({"OARLOCK_LEASE_NAMESPACE": "A_b"}, (), "OARLOCK_LEASE_NAMESPACE=A_b cannot be a namespace: give small"),
+        ({}, ("--lease-namespace", ""), "--lease-namespace= cannot be a namespace: give small letters"),
+        ({"OARLOCK_FLEET_ID": "a\nb"}, (), r"OARLOCK_FLEET_ID='a\nb' cannot name a fleet: give ASCII signs"),
+        ({"OARLOCK_REDIS_URL": "http://a"}, (), "OARLOCK_REDIS_URL 'http://a': unknown scheme 'http'"),
+        ({}, ("--rq-redis", "redis://:secret@a:x"), "--rq-redis 'redis://:***@a:x': 'x' is no port"),
+        ({"OARLOCK_RQ_REDIS_URL": "redis+cluster://a:1"}, (), "RQ cannot keep its keys in a cluster (a:1)"),
+    ],
+)
+def test_what_the_fleet_would_refuse_is_refused(
+    environment: dict[str, str], arguments: tuple[str, ...], said: str
+) -> None:
+    told = CliRunner().invoke(cli, ["config", *arguments], env=environment)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert told.stderr.startswith(f"oarlock: {said}")
+    assert len(told.stderr.splitlines()) == 1
+
+
+def test_a_cluster_alone_is_well_for_an_ingestor() -> None:
+    assert rows("--redis", "redis+cluster://a:1")["redis_url"]["value"] == "redis+cluster://a:1"
+
+
+def test_the_names_of_an_operators_controllers_are_not_known_here() -> None:
+    assert rows("--operator", "site.py", OARLOCK_CONTROLLERS="site")["controllers"]["value"] == "site"

@@ -9,11 +9,21 @@ import socket
 FD_VARIABLE = "OARLOCK_METRICS_FD"
 """Instead of an address: descriptors of listening sockets, separated by commas, from the parent process."""
 BACKLOG = 16
+PORT_MAX = 65_535
 REMEDY = "give HOST:PORT that is free, such as 127.0.0.1:9090, :9090 for all addresses, or 0 for none"
 
 
 class BadBindAddress(Exception):
     """The address cannot be used; the text is one line with the remedy."""
+
+
+def check(text: str, count: int = 1) -> None:
+    """Whether ``text`` is an address with a port for each of ``count``. Raises BadBindAddress; nothing is bound."""
+    if text.strip() in ("", "0"):
+        return
+    _, port = _parse(text)
+    if port and port + count - 1 > PORT_MAX:
+        raise BadBindAddress(f"--metrics-bind-address {text}: there is no port {PORT_MAX + 1}; {REMEDY}")
 
 
 def listen(text: str, count: int = 1) -> list[socket.socket]:
@@ -45,13 +55,13 @@ def _parse(text: str) -> tuple[str, int]:
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or (":" in host and not bracketed):
         raise BadBindAddress(f"--metrics-bind-address {text!r} is no address; {REMEDY}")
-    if not (port_text.isascii() and port_text.isdigit() and int(port_text) < 65_536):
+    if not (port_text.isascii() and port_text.isdigit() and int(port_text) <= PORT_MAX):
         raise BadBindAddress(f"--metrics-bind-address {text!r}: {port_text!r} is no port; {REMEDY}")
     return host[1:-1] if bracketed else host, int(port_text)
 
 
 def _open(host: str, port: int) -> socket.socket:
-    if port > 65_535:
+    if port > PORT_MAX:
         raise OSError(0, f"there is no port {port}")
     if not host:
         return _all_addresses(port)
