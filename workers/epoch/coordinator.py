@@ -71,7 +71,8 @@ class EpochCoordinator:
         self._known: tuple[int, str] | None = None
         self._refused = 0
         self._read_due_ms = self._look_due_ms = self._swap_due_ms = 0
-        self._said = ""
+        self._said: dict[bool, str] = {}
+        """The last line about the Lease as such (True), and about what is done (False)."""
 
     # -- for the ingestor ------------------------------------------------------------------------------------------
 
@@ -158,20 +159,25 @@ class EpochCoordinator:
             case News.READ:
                 self._decide(now_ms)
             case News.UNREAD:
-                self._say("no lease", heard.text, logging.WARNING)
+                self._warn("no lease", heard.text)
                 self._read_due_ms = now_ms + RETRY_MS
-            case News.WON if heard.purpose == BOOTSTRAP:
-                self._become_bootstrapper()
-            case News.WON if heard.purpose == OPENED:
-                self.bootstrap = None
-                self._read_due_ms = now_ms + (self._read_every_ms() if self.broker is not None else 0)
+            case News.WON:
+                self._said.pop(True, None)
+                self._won(heard.purpose, now_ms)
             case News.LOST:
                 if heard.purpose == BOOTSTRAP and not heard.unknown:
                     self._attempt = 0, 0
                 self._read_due_ms = now_ms
             case News.REFUSED:
-                self._say("lease refused", heard.text)
+                self._warn("lease refused", heard.text)
                 self._read_due_ms = self._swap_due_ms = now_ms + RETRY_MS
+
+    def _won(self, purpose: str, now_ms: int) -> None:
+        if purpose == BOOTSTRAP:
+            self._become_bootstrapper()
+        elif purpose == OPENED:
+            self.bootstrap = None
+            self._read_due_ms = now_ms + (self._read_every_ms() if self.broker is not None else 0)
 
     def _decide(self, now_ms: int) -> None:
         seen, lease = self._redis.look(), self._watch.lease
@@ -293,7 +299,11 @@ class EpochCoordinator:
             phase = OPEN if purpose == OPENED else ""
             self._watch.swap(lease.renewed(self.name, self._clock.wall_ms(), phase), purpose, now_ms)
 
-    def _say(self, event: str, why: str, level: int = logging.INFO) -> None:
-        if (said := f"{event}: {why}") != self._said:
-            self._said = said
+    def _warn(self, event: str, why: str) -> None:
+        """Say what is wrong with the Lease: once, however often it is decided to write it meanwhile."""
+        self._say(event, why, logging.WARNING, lease=True)
+
+    def _say(self, event: str, why: str, level: int = logging.INFO, *, lease: bool = False) -> None:
+        if (said := f"{event}: {why}") != self._said.get(lease):
+            self._said[lease] = said
             log.log(level, line(event, why=why))

@@ -214,9 +214,11 @@ class IngestProcess:
                 if due_ms > 0 and not self._stopping:
                     self._wakeup.wait(due_ms / 1000)
         finally:
-            for signum, handler in before.items():
-                signal.signal(signum, handler)
-            self._close()
+            try:  # a second signal changes nothing: closing is brief, and gives up the Lease
+                self._close()
+            finally:
+                for signum, handler in before.items():
+                    signal.signal(signum, handler)
 
     def _stop(self, signum: int, frame: FrameType | None) -> None:
         self._stopping = True

@@ -289,6 +289,29 @@ def test_a_lease_it_may_not_write_is_asked_for_again(rig: Rig) -> None:
     rig.open()
 
 
+def test_a_lease_that_may_not_be_written_is_told_once_and_again_after_it_could_be(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    fill(rig)
+    process = rig.start()
+
+    def told() -> list[tuple[str, str]]:
+        words = [(each.getMessage().split(" why=")[0], each.levelname) for each in caplog.records]
+        caplog.clear()
+        return [each for each in words if each[0] in ("event=bootstrap", 'event="lease refused"')]
+
+    rig.lease.refuse = True
+    rig.run_for(10_000)
+    assert told() == [("event=bootstrap", "INFO"), ('event="lease refused"', "WARNING")]
+    rig.lease.refuse = False
+    rig.open(process)
+    told()
+    rig.lease.refuse = True
+    rig.run_for(10_000)
+    assert told() == [('event="lease refused"', "WARNING")]
+
+
 def test_who_cannot_read_the_lease_warns_once(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

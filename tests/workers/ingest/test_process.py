@@ -167,3 +167,20 @@ def test_who_cannot_say_that_an_epoch_is_open_ingests_all_the_same(stage: Stage)
     until(stage.in_step)
     code, _ = child.end()
     assert (code, sum("event=untold" in text for text in child.errors)) == (0, 1)
+
+
+def test_a_second_signal_while_it_closes_leaves_no_bootstrap_behind(stage: Stage) -> None:
+    twice = (
+        "import os, signal; from oarlock.workers.epoch.coordinator import EpochCoordinator as C; resign = C.resign; "
+        "C.resign = lambda self: (os.kill(os.getpid(), signal.SIGTERM), resign(self))[1]; "
+    )
+    child = Child([sys.executable, "-c", twice + RUN, "0"], stage.settings.to_env())
+    stage.children.append(child)
+    assert child.said()["epoch"] == 1
+    stage.server.admin.flushall()
+    until(lambda: stage.server.epoch().epoch >= 2)
+    code, _ = child.end()
+    assert code == 0, "".join(child.errors)
+    lease = stage.cluster.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/oarlock")
+    assert lease["metadata"]["annotations"]["oarlock.io/phase"] == "DRAIN"
+    assert not lease["spec"].get("holderIdentity"), "another may take over at once"
