@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.process.kinds import controller_names
+from oarlock.workers.process.settings import setting_names
 from tests.chart.engine import NEEDED, Refused, merged, render
 
 NONE_ON = dict.fromkeys(controller_names(), False)
@@ -47,7 +49,28 @@ CASES: list[tuple[Mapping[str, Any], str]] = [
     ),
     ({"board": {"enabled": True, "write": True}}, "board.tokenSecret is missing: whoever may write gives a token"),
     ({"settings": {"BOARD_TOKEN": "0123456789abcdef"}}, "settings.BOARD_TOKEN is set by another value"),
+    ({"settings": {"KUBE_APIQPS": 5}}, "settings.KUBE_APIQPS: there is no such setting; docs/flags.md names them"),
+    ({"extraEnv": [{"name": "OARLOCK_REDIS_URL", "value": "redis://x"}]}, "extraEnv: OARLOCK_REDIS_URL is there twice"),
+    ({"extraEnv": [{"name": "OARLOCK_WORKERS", "value": "3"}]}, "extraEnv: OARLOCK_WORKERS is there twice, or set by"),
+    ({"extraEnv": [{"name": "REDIS_PASSWORD", "value": "x"}]}, "extraEnv: REDIS_PASSWORD is there twice, or set by"),
+    ({"extraEnv": [{"name": "A", "value": "x"}, {"name": "A", "value": "y"}]}, "extraEnv: A is there twice"),
+    (
+        {"settings": {"LEASE_MS": 6000}, "extraEnv": [{"name": "OARLOCK_LEASE_MS", "value": "7000"}]},
+        "extraEnv: OARLOCK_LEASE_MS is there twice",
+    ),
+    ({"redis": {"hosts": ["redis.example:6379"]}}, "redis.hosts is for a Redis of your own, and redis.mode=bundled"),
+    ({"metrics": {"port": 65535}, "shards": 2}, "metrics.port: shards=2 need as many ports from 65535 on"),
+    ({"fullnameOverride": "1st"}, "fullnameOverride: a Service cannot be named 1st"),
+    (
+        {"worker": {"podLabels": {"app.kubernetes.io/component": "x"}}},
+        "worker.podLabels: app.kubernetes.io/component is given by the chart, which finds its pods by it; leave it out",
+    ),
+    ({"redis": {"bundled": {"podLabels": {"helm.sh/chart": "x"}}}}, "redis.bundled.podLabels: helm.sh/chart is given"),
     # what the schema refuses
+    ({"extraEnv": [{"name": "A", "value": 1}]}, "at '/extraEnv/0/value': got number, want string"),
+    ({"extraEnv": [{"name": "A", "valu": "1"}]}, "at '/extraEnv/0': additional properties 'valu' not allowed"),
+    ({"priorityClassName": "x: y"}, "at '/priorityClassName': 'x: y' does not match"),
+    ({"lease": {"namespace": "a.b"}}, "at '/lease/namespace': 'a.b' does not match"),
     ({"board": {"enable": True}}, "at '/board': additional properties 'enable' not allowed"),
     ({"board": {"token": "0123456789abcdef"}}, "at '/board': additional properties 'token' not allowed"),
     ({"board": {"port": 80}}, "at '/board/port': minimum: got 80, want 1,024"),
@@ -91,3 +114,17 @@ def test_the_values_of_the_chart_alone_are_refused() -> None:
 
 def test_the_least_that_is_needed_is_taken() -> None:
     assert render(NEEDED).of("StatefulSet")
+
+
+def test_the_settings_that_the_chart_knows_are_those_that_there_are() -> None:
+    """Each is either taken, or refused because another value of the chart says it."""
+    bounded = {controller.concurrent_syncs for controller in CONTROLLERS.values()}
+    for name in setting_names():
+        values = merged(NEEDED, {"settings": {name.upper(): 1}})
+        try:
+            env, refusal = render(values).env("worker"), ""
+        except Refused as refused:
+            env, refusal = {}, str(refused)
+        assert env.get(f"OARLOCK_{name.upper()}") == "1" or (
+            f"settings.{name.upper()} is set by another value" in refusal and name not in bounded
+        )

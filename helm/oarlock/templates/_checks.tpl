@@ -48,6 +48,9 @@
 {{- if and (has $redis.mode (list "standalone" "sentinel" "cluster")) (not $redis.hosts) -}}
 {{- fail (printf "redis.hosts is missing: with redis.mode=%s name at least one host:port" $redis.mode) -}}
 {{- end -}}
+{{- if and (eq $redis.mode "bundled") $redis.hosts -}}
+{{- fail "redis.hosts is for a Redis of your own, and redis.mode=bundled would make another: set redis.mode to standalone, sentinel or cluster, or leave hosts out" -}}
+{{- end -}}
 {{- if and (eq $redis.mode "standalone") (gt (len $redis.hosts) 1) -}}
 {{- fail "redis.hosts: redis.mode=standalone has one host; use sentinel or cluster for several" -}}
 {{- end -}}
@@ -95,7 +98,37 @@
 {{- fail "worker.autoscaling.keda.serverAddress is missing: the URL of the Prometheus that scrapes the fleet" -}}
 {{- end -}}
 {{- $ours := list "REDIS_URL" "RQ_REDIS_URL" "REDIS_TLS_CA" "REDIS_TLS_CERT" "REDIS_TLS_KEY" "SIGNING_KEY_FILE" "SHARDS" "SHARD" "METRICS_BIND_ADDRESS" "CONTROLLERS" "OPERATOR" "DRY_RUN" "LEASE_NAMESPACE" "LOG_FORMAT" "WORKERS" "BOARD_TOKEN" -}}
-{{- range $name, $_ := .Values.settings }}{{ if has $name $ours -}}
+{{- $known := list "ALONGSIDE_UPSTREAM" "BATCH_BYTES" "BATCH_KEYS" "BATCH_KEYS_QUICK" "FAILED_AFTER" "FLEET_API_IN_FLIGHT" "FLEET_API_QPS" "FLEET_API_QPS_MIN" "FLEET_ID" "KUBECONFIG" "KUBE_API_BURST" "KUBE_API_QPS" "LEASE_MS" "RENEW_EVERY_MS" "REQUEST_TIMEOUT_MS" "SEND_MARGIN_MS" "SLOW_TURN_MS" "STALL_MS" "TERMINATING_REPLICAS" "TURN_LIMIT_MS" "VIEW_AGE_MAX_MS" "WRITES_IN_FLIGHT" -}}
+{{- range $name, $_ := .Values.settings -}}
+{{- if has $name $ours -}}
 {{- fail (printf "settings.%s is set by another value of the chart: OARLOCK_%s would be there twice" $name $name) -}}
-{{- end }}{{ end -}}
+{{- end -}}
+{{- if not (or (has $name $known) (regexMatch "^CONCURRENT_[A-Z0-9_]+_SYNCS$" $name)) -}}
+{{- fail (printf "settings.%s: there is no such setting; docs/flags.md names them; one of another version goes into extraEnv as OARLOCK_%s" $name $name) -}}
+{{- end -}}
+{{- end -}}
+{{- $set := list "OARLOCK_WORKERS" "OARLOCK_SHARD" -}}
+{{- range concat (include "oarlock.redisEnv" (list . "worker" $redis.rqUrlKey) | fromYamlArray) (include "oarlock.ownEnv" . | fromYamlArray) -}}
+{{- $set = append $set .name -}}
+{{- end -}}
+{{- range .Values.extraEnv -}}
+{{- if has .name $set -}}
+{{- fail (printf "extraEnv: %s is there twice, or set by another value of the chart; leave it out" .name) -}}
+{{- end -}}
+{{- $set = append $set .name -}}
+{{- end -}}
+{{- $selected := append (include "oarlock.labels" . | fromYaml | keys) "app.kubernetes.io/component" -}}
+{{- range $where, $values := dict "ingestor" .Values.ingestor "worker" .Values.worker "board" .Values.board "redis.bundled" $redis.bundled -}}
+{{- range $label, $_ := $values.podLabels -}}
+{{- if has $label $selected -}}
+{{- fail (printf "%s.podLabels: %s is given by the chart, which finds its pods by it; leave it out" $where $label) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if gt (add (int .Values.metrics.port) (int .Values.shards) -1) 65535 -}}
+{{- fail (printf "metrics.port: shards=%d need as many ports from %d on, and the last there is is 65535; set a lower one" (int .Values.shards) (int .Values.metrics.port)) -}}
+{{- end -}}
+{{- if not (regexMatch "^[a-z]" (include "oarlock.fullname" .)) -}}
+{{- fail (printf "fullnameOverride: a Service cannot be named %s, a letter has to come first; give a name such as oarlock" (include "oarlock.fullname" .)) -}}
+{{- end -}}
 {{- end -}}

@@ -136,6 +136,14 @@ spec:
 {{- end -}}
 
 {{- define "oarlock.env" -}}
+{{ include "oarlock.ownEnv" . }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* What other values of the chart say. */ -}}
+{{- define "oarlock.ownEnv" -}}
 {{ include "oarlock.fleetEnv" . }}
 - {name: OARLOCK_CONTROLLERS, value: "*{{ range $name, $is := .Values.controllers }}{{ if not (or $is $.Values.operator.file) }},-{{ $name }}{{ end }}{{ end }}"}
 - {name: OARLOCK_LEASE_NAMESPACE, value: {{ include "oarlock.leaseNamespace" . }}}
@@ -143,9 +151,6 @@ spec:
 - {name: OARLOCK_LOG_FORMAT, value: {{ .Values.logFormat }}}
 {{- if .Values.signing.enabled }}
 - {name: OARLOCK_SIGNING_KEY_FILE, value: /etc/oarlock/signing/signing.key}
-{{- end }}
-{{- with .Values.extraEnv }}
-{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
