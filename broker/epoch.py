@@ -73,8 +73,17 @@ def _answered(answer: Any) -> Any:
     return answer
 
 
-def bootstrap(client: redis.Redis, number: int, shard: str = "0", clock: str = script_texts.REDIS_TIME) -> None:
+def fleet_of(client: redis.Redis, number: int, shard: str = "0") -> str:
+    """The fleet that began an epoch; "" where that is not said. Raises RedisError."""
+    return _text(client.get(keys.base(number, shard) + "fleet"))
+
+
+def bootstrap(
+    client: redis.Redis, number: int, shard: str = "0", clock: str = script_texts.REDIS_TIME, fleet: str = ""
+) -> None:
     """Begin epoch ``number``: DRAIN, scripts loaded, nothing else there. Needs the right to load scripts.
+
+    ``fleet``: its id, by which workers of another one know that it is not theirs.
 
     Raises EpochOver where a later one was begun meanwhile: a bootstrapper that slept must not bring an old number back.
     """
@@ -89,6 +98,8 @@ def bootstrap(client: redis.Redis, number: int, shard: str = "0", clock: str = s
         pipe.multi()
         pipe.set(base + "phase", "DRAIN")
         pipe.set(base + "run", run)
+        if fleet:
+            pipe.set(base + "fleet", fleet)
         pipe.set(keys.epoch(shard), number)
         try:
             pipe.execute()

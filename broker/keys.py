@@ -41,6 +41,7 @@ TABLE: tuple[KeySpec, ...] = (
     KeySpec("phase", "string", "epoch", "OPEN, DRAIN while writes of the last epoch may still land, HELD: paused"),
     KeySpec("hold", "string", "until ended", "why the fleet is paused: who else works on our kinds"),
     KeySpec("run", "string", "epoch", "run id of the server the epoch began on, and its last promotion"),
+    KeySpec("fleet", "string", "epoch", "id of the fleet that began it: workers of another one wait"),
     KeySpec("queues", "set", "epoch", "names of the queues"),
     KeySpec("<queue>:stream", "stream", "epoch", "the front of the work queue: one entry a key, group 'workers'"),
     KeySpec(

@@ -156,7 +156,7 @@ def _put(state: State, pattern: str, words: tuple[str, ...], value: Any, ttl: in
             state["republish"] = [" ".join(job.decode().split()[:3]) for job in value]
         case "phase" | "hold" | "lone" | "tick" | "no_reclaim_until" | "history_bytes" | "pauses_kept":
             state[pattern] = value.decode()
-        case "run" | "audit_told":
+        case "run" | "fleet" | "audit_told":
             pass
         case _:
             raise AssertionError(pattern)

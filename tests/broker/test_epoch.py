@@ -196,6 +196,22 @@ def test_who_has_found_an_epoch_has_its_scripts_put_together(
 
 
 @pytest.mark.real
+def test_workers_of_another_fleet_wait_and_say_whose_epoch_it_is(
+    own_server: EmbeddedRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    clients, url = clients_of(own_server), own_server.url("worker")
+    epoch.bootstrap(clients["ingestor"], 4_712, fleet="blue")
+    search = EpochSearch(Settings(redis_url=url, fleet_id="green"))
+    assert search.look(0) is None
+    assert search.look(search.next_ms) is None
+    (told,) = [each.getMessage() for each in caplog.records]
+    assert "the epoch is of fleet 'blue', this is fleet 'green': give --fleet-id as its ingestors do" in told
+    assert EpochSearch(Settings(redis_url=url, fleet_id="blue")).look(0) is not None
+    epoch.bootstrap(clients["ingestor"], 4_713)
+    assert EpochSearch(Settings(redis_url=url, fleet_id="green")).look(0) is not None, "an older ingestor does not say"
+
+
+@pytest.mark.real
 def test_restart_kill_and_another_server(own_server: EmbeddedRedis) -> None:
     """A restarted server has neither scripts nor epoch; with a guard the connection itself refuses."""
     clients, guard = clients_of(own_server), RunGuard()

@@ -110,7 +110,7 @@ def test_what_a_repetition_compares_with_is_written_last() -> None:
 
 def test_every_key_of_the_table_is_used() -> None:
     used = set().union(*(lua_reading.keys_used(name) for name in script_texts.NAMES))
-    set_in_python = {"run", "shadow:queue", "shadow_windows", "shadow_differences"}
+    set_in_python = {"run", "fleet", "shadow:queue", "shadow_windows", "shadow_differences"}
     assert {table_name(spec.pattern) for spec in keys.TABLE} - used == set_in_python
 
 

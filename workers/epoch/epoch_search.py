@@ -18,6 +18,8 @@ from oarlock.workers.process.settings import Settings
 
 log = logging.getLogger("oarlock.fleet")
 
+NO_EPOCH = "no epoch: is an ingestor running?"
+ANOTHER_FLEET = "give --fleet-id as its ingestors do, or the --redis of your own"
 PAUSE_FIRST_MS, PAUSE_MAX_MS = 100, 500
 
 
@@ -38,7 +40,7 @@ class EpochSearch:
         if now_ms < self.next_ms:
             return None
         try:
-            seen, trouble = self._live(), "no epoch: is an ingestor running?"
+            seen, trouble = self._live()
         except (BrokerUnreachable, RedisError) as error:  # such as a user without the right: it may be given one
             seen, trouble = None, str(error)
         if seen is not None:
@@ -51,19 +53,22 @@ class EpochSearch:
         self._pause_ms = min(PAUSE_MAX_MS, self._pause_ms * 2)
         return None
 
-    def _live(self) -> Seen | None:
-        """The epoch, once its scripts are there: they are loaded together, ``look`` last, so calling it is the test. A
-        worker has no right to ask for them in another way.
+    def _live(self) -> tuple[Seen | None, str]:
+        """The epoch, else why there is none to work in. Its scripts have to be there: they are loaded together,
+        ``look`` last, so calling it is the test. A worker has no right to ask for them in another way.
         """
         seen = epoch.current(self._client, self._settings.tag)
         if not seen.intact:
-            return None
+            return None, NO_EPOCH
+        fleet, ours = epoch.fleet_of(self._client, seen.epoch, self._settings.tag), self._settings.fleet_id
+        if fleet not in ("", ours):
+            return None, f"the epoch is of fleet {fleet!r}, this is fleet {ours!r}: {ANOTHER_FLEET}"
         client = open_client(self._settings, seen, LEASE_TIMEOUT_S)
         try:
             RedisBroker(client, seen.epoch, shard=self._settings.tag).look("")
         except EpochOver:
-            return None
+            return None, NO_EPOCH
         finally:
             client.close()
         script_texts.keep_all(seen.epoch)  # once, not in each worker that is forked
-        return seen
+        return seen, ""

@@ -36,6 +36,8 @@ class EpochStore(Protocol):
 class RedisSide:
     """One shard through one client. ``guard``: the one that the client was made with. ``clock``: of the scripts.
 
+    ``fleet``: whose epochs it begins.
+
     ``client_of``: makes a client for another shard's data; without it that data lies beside ours. ``wrap``: is applied
     to each new broker, such as the wrapper that signs.
     """
@@ -46,11 +48,13 @@ class RedisSide:
         guard: RunGuard,
         *,
         shard: str = "0",
+        fleet: str = "",
         clock: str = script_texts.REDIS_TIME,
         client_of: Callable[[str], redis.Redis] | None = None,
         wrap: Callable[[RedisBroker], Broker] = lambda broker: broker,
     ) -> None:
         self._client, self._guard, self._shard, self._clock = client, guard, shard, clock
+        self._fleet = fleet
         self._client_of, self._wrap = client_of, wrap
         self._seen = 1
 
@@ -81,7 +85,7 @@ class RedisSide:
     def bootstrap(self, number: int) -> None:
         """Begin an epoch, after the Lease was won. After BrokerUnreachable it may have begun or not."""
         try:
-            epoch.bootstrap(self._client, number, self._shard, self._clock)
+            epoch.bootstrap(self._client, number, self._shard, self._clock, self._fleet)
         except RedisError as error:
             raise BrokerUnreachable(refusals.told("bootstrap", error)) from None
 

@@ -137,7 +137,7 @@ class IngestProcess:
         ]
         name = f"ingestor-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         wrap = signing_wrapper(settings, self._clock)
-        side = RedisSide(self._redis, guard, shard=shard, wrap=wrap, client_of=self._client_of)
+        side = RedisSide(self._redis, guard, shard=shard, fleet=settings.fleet_id, wrap=wrap, client_of=self._client_of)
         layout = None
         if settings.serves != "0":
             every_ms = settings.lease_ms // 2

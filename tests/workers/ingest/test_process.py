@@ -119,6 +119,7 @@ def test_an_api_server_that_lost_its_history_is_a_new_epoch(stage: Stage) -> Non
 
 def test_a_second_fleet_is_refused_with_one_line(stage: Stage) -> None:
     assert stage.ingestor().said()["epoch"] == 1
+    assert stage.server.admin.get("oarlock:1:{0}:fleet") == b"oarlock"
     other = stage.ingestor(fleet_id="blue")
     assert other.ended(START_LIMIT_S) == 2
     told = [text for text in other.errors if text.startswith("oarlock: ")]

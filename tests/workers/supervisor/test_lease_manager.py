@@ -233,11 +233,11 @@ def test_a_user_without_the_rights_is_said_and_waited_for(
     """A supervisor that ended over it would take its workers' release with it, and be started again for nothing."""
     search, answers = EpochSearch(Settings()), [NoPermissionError("no permissions to run evalsha"), None]
 
-    def live() -> Seen | None:
+    def live() -> tuple[Seen | None, str]:
         answer = answers.pop(0)
         if answer is not None:
             raise answer
-        return Seen(1, "r", "r", "OPEN")
+        return Seen(1, "r", "r", "OPEN"), ""
 
     monkeypatch.setattr(search, "_live", live)
     assert search.look(1_000) is None
