@@ -15,12 +15,11 @@ from oarlock.cluster.access.credentials import (
     Credentials,
     FileCredentials,
     FixedCredentials,
-    read_file,
 )
 from oarlock.cluster.access.kubeconfig import Entry, read
 from oarlock.cluster.access.kubeconfig_user import user_credentials
 from oarlock.cluster.access.proxy import proxy_from_environment
-from oarlock.cluster.access.tls import TlsOptions
+from oarlock.cluster.access.tls import TlsOptions, read_authorities
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -77,7 +76,10 @@ def in_cluster(
     namespace = namespace_path.read_text().strip() if namespace_path.exists() else ""
     return ClusterConfig(
         server=server,
-        tls=TlsOptions(ca_pem=read_file(service_account / "ca.crt", "the service account's certificate authority")),
+        tls=TlsOptions(
+            ca_pem=read_authorities(service_account / "ca.crt", "the service account's certificate authority"),
+            ca_path=service_account / "ca.crt",
+        ),
         credentials=FileCredentials(Auth(), token_path=service_account / "token"),
         namespace=namespace or "default",
         proxy=proxy_from_environment(server, env),
@@ -143,8 +145,14 @@ def _server(cluster: Entry, tls: TlsOptions, user: Entry) -> str:
 
 
 def _tls(cluster: Entry) -> TlsOptions:
+    path = None if cluster.data("certificate-authority-data") else cluster.file("certificate-authority")
+    if path is None:
+        authorities = cluster.data("certificate-authority-data")
+    else:
+        authorities = read_authorities(path, "the certificate authority of the kubeconfig:")
     options = TlsOptions(
-        ca_pem=cluster.data_or_file("certificate-authority", "the certificate authority"),
+        ca_pem=authorities,
+        ca_path=path,
         insecure=cluster.flag("insecure-skip-tls-verify"),
         server_name=cluster.text("tls-server-name"),
     )

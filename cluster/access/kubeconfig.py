@@ -51,14 +51,6 @@ class Entry:
         except (binascii.Error, ValueError) as error:
             raise ConfigError(f"kubeconfig {self.path}: {key} of {self.name!r} is not base64") from error
 
-    def data_or_file(self, key: str, what: str) -> bytes:
-        """`<key>-data` if set, else the contents of the file `<key>` names, else empty."""
-        inline = self.data(f"{key}-data")
-        if inline:
-            return inline
-        path = self.file(key)
-        return read_file(path, f"{what} of the kubeconfig:") if path is not None else b""
-
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:

@@ -1,20 +1,29 @@
 """TLS contexts from what a kubeconfig or an exec plugin gives."""
 
+import logging
 import os
 import ssl
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from oarlock.cluster.access.credentials import ConfigError
+from oarlock.cluster.access.credentials import REREAD_S, ConfigError, read_file
 from oarlock.cluster.access.tls_sessions import ResumingContext
+
+log = logging.getLogger("oarlock.cluster.access.tls")
 
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """ca_pem: trusted roots, empty for the system's; server_name: the name to verify instead of the host."""
+    """ca_pem: trusted roots, empty for the system's; server_name: the name to verify instead of the host;
+    ca_path: the file that they are of, None for none.
+    """
 
     ca_pem: bytes = field(default=b"", repr=False)
     insecure: bool = False
     server_name: str = ""
+    ca_path: Path | None = None
 
 
 def tls_context(options: TlsOptions, certificate_pem: bytes = b"", key_pem: bytes = b"") -> ssl.SSLContext:
@@ -37,6 +46,43 @@ def tls_context(options: TlsOptions, certificate_pem: bytes = b"", key_pem: byte
     if certificate_pem:
         _load_certificate(context, certificate_pem, key_pem)
     return context
+
+
+def read_authorities(path: Path, what: str) -> bytes:
+    """The authorities in a file. Raises ConfigError, also where there are none: no file means to trust the system's."""
+    found = read_file(path, what)
+    if not found.strip():
+        raise ConfigError(f"{what} {path} is empty")
+    return found
+
+
+class Authorities:
+    """The options as they are now: authorities of a file are read again each minute, and after a server did not fit.
+
+    Those that cannot be read or used leave the ones read last in force (a rotation replaces the file); it is logged.
+    """
+
+    def __init__(self, options: TlsOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        self._options, self._clock = options, clock
+        self._read_again_s = clock() + REREAD_S
+
+    def current(self) -> TlsOptions:
+        """The same object while nothing changed. Cheap: to be asked before every request."""
+        if self._options.ca_path is not None and self._clock() >= self._read_again_s:
+            self._read_again_s = self._clock() + REREAD_S
+            try:
+                fresh = read_authorities(self._options.ca_path, "the certificate authority")
+                if fresh != self._options.ca_pem:
+                    options = replace(self._options, ca_pem=fresh)
+                    tls_context(options)
+                    self._options = options
+            except ConfigError as error:
+                log.warning("keeping the certificate authority read last: %s", error)
+        return self._options
+
+    def suspect(self) -> None:
+        """A server's certificate is of none of these authorities: look again before the next request."""
+        self._read_again_s = self._clock()
 
 
 def _load_certificate(context: ssl.SSLContext, certificate_pem: bytes, key_pem: bytes) -> None:

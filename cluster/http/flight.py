@@ -20,6 +20,9 @@ class LostError(ConnectionError):
 
 def reason(error: OSError) -> str:
     """In words, without its class and number."""
+    alert = str(getattr(error, "reason", "")).partition("_ALERT_")[2] if isinstance(error, ssl.SSLError) else ""
+    if alert:
+        return f"the server ends TLS with the alert {alert.lower().replace('_', ' ')!r}: see our client certificate"
     if error.errno is None or isinstance(error, ssl.SSLError | socket.gaierror):  # their numbers are not the system's
         return error.strerror or str(error) or type(error).__name__
     return os.strerror(error.errno)

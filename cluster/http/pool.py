@@ -91,7 +91,9 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
-        self._fail(self._loss(reason(error) if isinstance(error, OSError) else "the server closed the connection"))
+        loss = self._loss(reason(error) if isinstance(error, OSError) else "the server closed the connection")
+        loss.__cause__ = error
+        self._fail(loss)
         self._on_lost(self)
 
     def _begin_stream(self, waiting: asyncio.Future[HttpAnswer | BodyStream], body: BodyReader, data: bytes) -> None:

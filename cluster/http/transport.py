@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.access.credentials import Auth, ConfigError
-from oarlock.cluster.access.tls import tls_context
+from oarlock.cluster.access.tls import Authorities, TlsOptions, tls_context
 from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.forbidden import OnForbidden, log_missing, missing_permission
 from oarlock.cluster.http.flight import Flight, LostError, RequestObserver, TooLateError, Unobserved, reason
@@ -81,7 +81,8 @@ class Transport:
         parts = urlsplit(config.server)
         self._secure = parts.scheme == "https"
         self._tls: ssl.SSLContext | None = None
-        self._tls_of: Auth | None = None
+        self._tls_of: tuple[Auth, TlsOptions] | None = None
+        self._authorities = Authorities(config.tls)
         self._session: Session | None = None
         self._writer = RequestWriter(parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), self._user_agent)
         self._straight: Pool | None = None
@@ -196,6 +197,7 @@ class Transport:
                 given = await self._library().open(flight, auth.headers, self._tls)
         except OSError as error:
             self._observer.answered(flight.method, NO_ANSWER, None)
+            self._suspect(error, auth)
             if flight.sent and isinstance(error, TimeoutError):
                 raise
             return _unanswered(flight, error)
@@ -230,8 +232,17 @@ class Transport:
         except OSError as error:
             # Also when the head had come and the body broke off: what was done is in the body.
             self._observer.answered(flight.method, NO_ANSWER, time.perf_counter() - begun_s)
+            self._suspect(error, auth)
             return _unanswered(flight, error)
         return self._told(flight, given, auth, time.perf_counter() - begun_s)
+
+    def _suspect(self, error: OSError, auth: Auth) -> None:
+        """Files that were read may have been replaced since: those by which one of us did not take the other."""
+        cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            self._authorities.suspect()
+        elif isinstance(cause, ssl.SSLError) and auth.certificate_pem:
+            self.config.credentials.suspect(auth)
 
     def _written(self, flight: Flight, auth: Auth) -> bytes | None:
         return self._writer.written(
@@ -264,7 +275,8 @@ class Transport:
             auth = self.config.credentials.current()
             if auth is None:
                 auth = await self.config.credentials.fetch()
-            if auth is not self._tls_of:
+            known, options = self._tls_of, self._authorities.current()
+            if known is None or auth is not known[0] or options is not known[1]:
                 try:
                     self._make_tls(auth)
                 except ConfigError:
@@ -276,9 +288,10 @@ class Transport:
 
     def _make_tls(self, auth: Auth) -> None:
         # A connection belongs to its context, so those made with an earlier certificate are not used again.
+        options = self._authorities.current()
         if self._secure:
-            self._tls = tls_context(self.config.tls, auth.certificate_pem, auth.key_pem)
-        self._tls_of = auth
+            self._tls = tls_context(options, auth.certificate_pem, auth.key_pem)
+        self._tls_of = auth, options
 
 
 _NOTHING = Answer(NOT_SENT)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import socket
 import ssl
 import stat
 import subprocess
@@ -21,7 +22,7 @@ from aiohttp import web
 from oarlock.cluster.access.config import from_kubeconfig
 from oarlock.cluster.access.credentials import REREAD_S, Auth, ConfigError, FileCredentials, FixedCredentials
 from oarlock.cluster.access.exec_plugin import ExecCredentials, ExecSpec, run_plugin
-from oarlock.cluster.access.tls import TlsOptions, tls_context
+from oarlock.cluster.access.tls import Authorities, TlsOptions, tls_context
 from oarlock.cluster.answer import NOT_SENT, Answer
 from oarlock.cluster.http.transport import Transport
 from tests import ROOT
@@ -500,6 +501,90 @@ async def test_a_client_certificate_through_a_proxy(certificates):
         answers = [await transport.write("POST", "/who", b"{}") for _ in range(2)]
     assert [answer.body for answer in answers] == [b'{"cn":"ann"}'] * 2
     assert seen == [f"CONNECT {url.removeprefix('https://')} HTTP/1.1"], "one tunnel for both"
+
+
+def asking(folder: Path, url: str) -> Transport:
+    """As ann, who trusts the authorities in the file trusted.crt."""
+    content = {
+        "current-context": "x",
+        "clusters": [{"name": "c", "cluster": {"server": url, "certificate-authority": "trusted.crt"}}],
+        "users": [{"name": "u", "user": {"client-certificate": "ann.crt", "client-key": "ann.key"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    }
+    (folder / "config").write_text(yaml.safe_dump(content))
+    return Transport(from_kubeconfig([folder / "config"]))
+
+
+@looped
+async def test_an_authority_that_is_replaced_in_its_file_needs_no_restart(certificates, tmp_path, caplog):
+    """As when the authority of a cluster is exchanged: the file is read again once a server does not fit."""
+    certificates.sign("ann")
+    other = Certificates(tmp_path)
+    other.sign("ann")
+    trusted = tmp_path / "trusted.crt"
+    trusted.write_bytes(certificates.ca)
+    async with serving(who, other.server_context()) as url, asking(tmp_path, url) as transport:
+        refused = await transport.read("/who")
+        assert (refused.code, "certificate verify failed" in refused.message) == (NOT_SENT, True)
+        for rubbish in (b"", b"rubbish"):
+            trusted.write_bytes(rubbish)
+            assert (await transport.read("/who")).code == NOT_SENT
+        trusted.write_bytes(other.ca)
+        answers = [await transport.read("/who") for _ in range(2)]
+    assert answers[-1].object() == {"cn": "ann"}
+    told = [record.getMessage() for record in caplog.records]
+    assert [each.partition(": ")[0] for each in told] == ["keeping the certificate authority read last"] * 2
+    assert f"{trusted} is empty" in told[0]
+
+
+def test_an_authority_in_a_file_is_read_again_each_minute(certificates, tmp_path):
+    time, path = FakeTime(), tmp_path / "ca.crt"
+    path.write_bytes(certificates.ca)
+    authorities = Authorities(TlsOptions(ca_pem=certificates.ca, ca_path=path), clock=time)
+    before = authorities.current()
+    path.write_bytes(certificates.ca * 2)
+    time.now_s += REREAD_S - 1
+    assert authorities.current() is before
+    time.now_s += 1
+    assert authorities.current().ca_pem == certificates.ca * 2
+    assert authorities.current() is authorities.current()
+
+
+def test_an_empty_file_of_authorities_does_not_mean_those_of_the_system(tmp_path):
+    (tmp_path / "trusted.crt").write_bytes(b"\n")
+    with pytest.raises(ConfigError, match=r"the certificate authority of the kubeconfig: .*trusted\.crt is empty"):
+        asking(tmp_path, "https://127.0.0.1:1")
+
+
+def answering(listening: socket.socket, context: ssl.SSLContext) -> None:
+    """A server that sends the alert where it refuses a certificate, as those of asyncio do not."""
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return
+        try:
+            with context.wrap_socket(connection, server_side=True) as secure:
+                secure.recv(65_536)
+                secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        except OSError:
+            connection.close()
+
+
+@looped
+async def test_a_certificate_that_the_server_refuses_is_told_and_read_again_at_once(certificates, tmp_path):
+    """An expired one, say: the server ends the connection, and no 401 is ever answered."""
+    Certificates(tmp_path).sign("ann")
+    (tmp_path / "trusted.crt").write_bytes(certificates.ca)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=answering, args=(listening, certificates.server_context()), daemon=True).start()
+        async with asking(tmp_path, f"https://127.0.0.1:{listening.getsockname()[1]}") as transport:
+            refused = await transport.read("/who")
+            assert "the server ends TLS with the alert 'unknown ca': see our client certificate" in refused.message
+            for file, content in zip(("ann.crt", "ann.key"), certificates.sign("ann"), strict=True):
+                (tmp_path / file).write_bytes(content)
+            assert (await transport.read("/who")).code == 200
+        listening.shutdown(socket.SHUT_RDWR)
 
 
 @looped
