@@ -12,6 +12,7 @@ they have one, is ``?sentinel_password=...`` (and ``?sentinel_user=...``): user 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -60,10 +61,16 @@ def parse(url: str) -> RedisUrl:
     try:
         return _parse(url)
     except ValueError as error:
-        why = CUT_SHORT if _cut_short(url) else error  # which would quote a part of the password
+        why = str(error)
+        if "@" in url and "://" not in url:
+            why = "it begins with no redis://"
+        elif _cut_short(url):
+            why = CUT_SHORT  # the error would quote a part of the password
+        why = _NAMED_SECRET.sub(r"\1***", why)
         raise BadRedisUrl(f"--redis {without_password(url)!r}: {why}; it looks like {LOOKS_LIKE}") from None
 
 
+_NAMED_SECRET = re.compile(r"([^?&;/=]*pass[^?&;/=]*=)[^&;#'\"]+", re.IGNORECASE)
 CUT_SHORT = "it ends before its @: write / ? # in a password as %2F %3F %23"
 
 
@@ -90,12 +97,17 @@ def _cut_short(url: str) -> bool:
 
 
 def without_password(url: str) -> str:
-    """The same URL, fit to be shown."""
+    """The same URL, fit to be shown. It may be one that cannot be used, with a password in a wrong place."""
     head, at, rest = url.rpartition("@")
     scheme, slashes, user = head.partition("://")
-    shown = f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}" if at and ":" in user else url
+    shown = url
+    if at and not slashes:
+        shown = f"***@{rest}"
+    elif at and ":" in user:
+        shown = f"{scheme}{slashes}{user.partition(':')[0]}:***@{rest}"
     front, mark, options = shown.partition("?")
-    return f"{front}?***" if mark and "password" in options else shown
+    hidden = mark and not re.fullmatch(r"db=\d*", options)
+    return _NAMED_SECRET.sub(r"\1***", f"{front}?***" if hidden else shown)
 
 
 def _parse(url: str) -> RedisUrl:

@@ -14,7 +14,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from oarlock.broker.connection import fitness
 from oarlock.broker.connection.client import BadRedisUrl, connect
-from oarlock.broker.connection.redis_url import parse, without_password
+from oarlock.broker.connection.redis_url import Kind, parse, without_password
 from oarlock.cli.options.options import together
 from oarlock.cli.options.setting_options import given, settings_in_force
 from oarlock.cli.options.which_up import found_up
@@ -149,10 +149,10 @@ def open_redis(source: Source, *, timeout_s: float = 4.0, shard: str = "0", for_
         raise InputProblem(f"{given}: the Redis at {place} cannot be used: {error}") from None
     except AuthenticationError as error:
         said = " ".join(str(error).split()).rstrip(".")
-        raise InputProblem(
-            f"{given}: the Redis at {place} refuses the user or password ({said});"
-            " put the right ones into the URL: redis://user:password@host:port/0"
-        ) from None
+        mend = "put the right ones into the URL: redis://user:password@host:port/0"
+        if url.kind is Kind.SENTINEL:
+            mend = "those before the @ are the servers'; the Sentinels' own are ?sentinel_user= and sentinel_password="
+        raise InputProblem(f"{given}: the Redis at {place} refuses the user or password ({said}); {mend}") from None
     except NoPermissionError as error:
         raise InputProblem(f"{given}: the Redis at {place} lets this user in but not do this: {error}") from None
     except (RedisConnectionError, RedisTimeoutError) as error:
@@ -173,6 +173,9 @@ def open_redis(source: Source, *, timeout_s: float = 4.0, shard: str = "0", for_
 
 
 _MENDS = {
+    "unknown command 'SENTINEL'": "no Sentinel is there: give the port of one, usually 26379, or redis:// for a server",
+    "cluster support disabled": "it is no cluster: write redis:// in place of redis+cluster://",
+    "knows no master": "write the name that `sentinel monitor` in its configuration gives the master into the URL",
     "Hostname mismatch": "its certificate is for another name: write that one into the URL",
     "IP address mismatch": "its certificate is not for this address: write a name it is for into the URL",
     "CERTIFICATE_VERIFY_FAILED": "name the authority that signed its certificate: --redis-tls-ca FILE",

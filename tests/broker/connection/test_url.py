@@ -89,3 +89,32 @@ def test_what_may_be_shown() -> None:
 def test_other_signs_may_stand_in_a_password(word: str) -> None:
     assert parse(f"redis+cluster://u:{word}@h:1,[::1]:2/").password == word
     assert parse(f"redis://:{word}@h/3").places == (("h", 6379),)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis+sentinel://:hidden@a:26379/m/0?sentinel_pasword=hidden",
+        "redis+sentinel://:hidden@a:26379/m/0;sentinel_password=hidden",
+        "redis+sentinel://a:26379/m?password=hidden",
+        "redis://h:6379/0?x=hidden",
+        ":hidden@a:6379",
+        "hidden@a:6379",
+        "user:hidden@a:6379/0",
+        "redis:user:hidden@a:6379/0",
+    ],
+)
+def test_no_password_is_told_of_a_url_that_cannot_be_used(url: str) -> None:
+    assert "hidden" not in without_password(url)
+    with pytest.raises(BadRedisUrl) as told:
+        parse(url)
+    assert "hidden" not in str(told.value)
+
+
+def test_a_url_without_a_scheme_is_told_that() -> None:
+    with pytest.raises(BadRedisUrl, match=r"'\*\*\*@a:6379': it begins with no redis://; it looks like redis://user"):
+        parse(":hidden@a:6379")
+
+
+def test_the_database_of_a_socket_is_shown() -> None:
+    assert without_password("unix://u:p@/a.sock?db=3") == "unix://u:***@/a.sock?db=3"

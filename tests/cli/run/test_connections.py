@@ -151,3 +151,20 @@ def test_a_setting_that_is_no_number(server: EmbeddedRedis, kubeconfig: Path) ->
     assert result.exit_code == 2
     (line,) = problems(result)
     assert "OARLOCK_LEASE_MS='long' is not a" in line
+
+
+@pytest.mark.parametrize(
+    ("scheme", "behind", "said"),
+    [
+        ("redis+sentinel", "/mymaster/0", "no Sentinel is there: give the port of one, usually 26379, or redis://"),
+        ("redis+cluster", "/", "it is no cluster: write redis:// in place of redis+cluster://"),
+    ],
+)
+def test_a_server_that_is_no_sentinel_and_no_cluster(scheme: str, behind: str, said: str, tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path) as server:
+        login = server.url("admin").removeprefix("redis://").partition("/")[0]
+        result = call("queue", "--redis", f"{scheme}://{login}{behind}")
+    assert result.exit_code == 2
+    (line,) = problems(result)
+    assert said in line
+    assert login.partition("@")[0].partition(":")[2] not in line
