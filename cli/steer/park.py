@@ -51,5 +51,6 @@ def park(
                 # So that the key has a look when the pause ends, though nothing asks for one meanwhile.
                 broker_of(view).add(queue, [key])
                 again = "" if begun else " from now on"
-                click.echo(f"{key} of {queue} is parked for {span(for_ms)}{again}; `oarlock replay` ends that")
+                mend = f"`oarlock replay {key} -c {queue}` ends that"
+                click.echo(f"{key} of {queue} is parked for {span(for_ms)}{again}; {mend}")
     return 0

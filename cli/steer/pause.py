@@ -16,6 +16,7 @@ from oarlock.cli.steer.scopes import (
     reason_option,
     scope_options,
     scopes_of,
+    words_of,
 )
 from oarlock.cli.tables import span
 
@@ -63,7 +64,8 @@ def pause(
                     return 1
                 now = "" if begun else " (it was paused already; the reason is the new one)"
                 until = "" if for_ms is None else f" for {span(for_ms)}"
-                click.echo(f"{views.of_shard(view)}{scope} is paused{until}{now}; `oarlock resume` ends it")
+                mend = f"`oarlock resume {words_of(scope)}` ends it"
+                click.echo(f"{views.of_shard(view)}{scope} is paused{until}{now}; {mend}")
     return 0
 
 

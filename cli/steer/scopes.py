@@ -97,6 +97,15 @@ def scopes_of(
     return [] if namespace is None else [(namespace_scope(namespace), views.having(f"{namespace}/"))]
 
 
+def words_of(scope: str) -> str:
+    """The words by which `oarlock pause` and `resume` are told a scope."""
+    kind, _, name = scope.partition(" ")
+    if kind == "key":
+        queue, _, key = name.partition(":")
+        return f"{key} -c {queue}"
+    return {"queue": f"-c {name}", "namespace": f"-n {name}"}.get(kind, "--all")
+
+
 def namespace_scope(namespace: str) -> str:
     """The scope of a namespace. Raises InputProblem for what none can be called: it would hold nothing, and say it did.
     An empty one, of a script's unset variable, must not be as none, with which `resume` ends the fleet's own pause.

@@ -32,7 +32,7 @@ def fail(broker: RedisBroker, *keys: str) -> None:
 @pytest.mark.usefixtures("kept")
 def test_a_key_is_parked_and_replayed(server: EmbeddedRedis, broker: RedisBroker) -> None:
     said = oarlock(server, "park", "rs/shop/a", "--by", "me", "--reason", "its webhook is broken")
-    assert said == "shop/a of replicaset is parked for 1h00m; `oarlock replay` ends that\n"
+    assert said == "shop/a of replicaset is parked for 1h00m; `oarlock replay shop/a -c replicaset` ends that\n"
     assert claimed(broker) == ["bank/b"]
     told = json.loads(oarlock(server, "queue", "--keys", "-o", "json"))
     (row,) = [each for each in told if each["key"] == "shop/a"]
