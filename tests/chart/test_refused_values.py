@@ -59,6 +59,8 @@ CASES: list[tuple[Mapping[str, Any], str]] = [
         "extraEnv: OARLOCK_LEASE_MS is there twice",
     ),
     ({"redis": {"hosts": ["redis.example:6379"]}}, "redis.hosts is for a Redis of your own, and redis.mode=bundled"),
+    ({"redis": {"rqUrlKey": "rq-url"}}, "redis.rqUrlKey is for a Redis of your own, and with redis.mode=bundled"),
+    ({"board": {"rqUrlKey": "rq-url"}}, "board.rqUrlKey is for a Redis of your own, and with redis.mode=bundled"),
     ({"metrics": {"port": 65535}, "shards": 2}, "metrics.port: shards=2 need as many ports from 65535 on"),
     ({"fullnameOverride": "1st"}, "fullnameOverride: a Service cannot be named 1st"),
     (

@@ -51,6 +51,11 @@
 {{- if and (eq $redis.mode "bundled") $redis.hosts -}}
 {{- fail "redis.hosts is for a Redis of your own, and redis.mode=bundled would make another: set redis.mode to standalone, sentinel or cluster, or leave hosts out" -}}
 {{- end -}}
+{{- range $where, $key := dict "redis" $redis.rqUrlKey "board" .Values.board.rqUrlKey -}}
+{{- if and (eq $redis.mode "bundled") $key -}}
+{{- fail (printf "%s.rqUrlKey is for a Redis of your own, and with redis.mode=bundled RQ's keys are in the bundled one: leave it out" $where) -}}
+{{- end -}}
+{{- end -}}
 {{- if and (eq $redis.mode "standalone") (gt (len $redis.hosts) 1) -}}
 {{- fail "redis.hosts: redis.mode=standalone has one host; use sentinel or cluster for several" -}}
 {{- end -}}
