@@ -70,7 +70,8 @@ def label(words: tuple[str, ...], **where: Any) -> None:
             return None
         return {"metadata": {"labels": labels}}
 
-    _change("labelled", names, _patching(patch), **where)
+    takes_away = all(value is None for value in labels.values())
+    _change("unlabelled" if takes_away else "labelled", names, _patching(patch), **where)
 
 
 @click.command(
@@ -94,7 +95,7 @@ def taint(words: tuple[str, ...], **where: Any) -> None:
         wanted = with_taints(have, parsed)
         return None if wanted == have else {"spec": {"taints": wanted or None}}
 
-    _change("tainted", names, _patching(patch), **where)
+    _change("tainted" if any(is_set for _, is_set in parsed) else "untainted", names, _patching(patch), **where)
 
 
 @click.command(epilog="\b\nExamples:\n  oarlock nodes cordon node-1")

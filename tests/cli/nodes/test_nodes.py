@@ -110,7 +110,7 @@ def test_labels(kubeconfig: Path) -> None:
     changed = nodes(kubeconfig, "label", "--all", "zone=a")
     assert [row["changed"] for row in changed] == [False, False, True]
     assert {row["labels"]["zone"] for row in changed} == {"a"}
-    assert text(kubeconfig, "label", "--all", "zone-", "disk-")[-1] == "node-2: labelled"
+    assert text(kubeconfig, "label", "--all", "zone-", "disk-")[-1] == "node-2: unlabelled"
     assert text(kubeconfig, "label", "node-0", "zone-") == ["node-0: as it was"]
     assert all(len(row["labels"]) == 3 for row in nodes(kubeconfig, "list"))
 
@@ -122,7 +122,7 @@ def test_taints(kubeconfig: Path) -> None:
     assert sorted(row["taints"]) == ["a:NoExecute", "a=c:NoSchedule"]
     (row,) = nodes(kubeconfig, "taint", "node-0", "a:NoExecute-")
     assert row["taints"] == ["a=c:NoSchedule"]
-    assert text(kubeconfig, "taint", "--all", "a-")[0] == "node-0: tainted"
+    assert text(kubeconfig, "taint", "--all", "a-")[0] == "node-0: untainted"
     until_taints(kubeconfig, "node-0", [])
 
 
