@@ -26,6 +26,7 @@ from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.process.settings import Settings
 from tests.broker.broker_cases import LEASE_MS, QUEUE, SPECS, Case, MemoryCase, RedisCase, claim_one, clients_of, opened
 from tests.broker.broker_servers import held
+from tests.security import planting
 
 STEPS: dict[str, Callable[[Broker], object]] = {
     "add": lambda broker: broker.add(QUEUE, ["ns/a"]),
@@ -209,6 +210,23 @@ def test_workers_of_another_fleet_wait_and_say_whose_epoch_it_is(
     assert EpochSearch(Settings(redis_url=url, fleet_id="blue")).look(0) is not None
     epoch.bootstrap(clients["ingestor"], 4_713)
     assert EpochSearch(Settings(redis_url=url, fleet_id="green")).look(0) is not None, "an older ingestor does not say"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kind", planting.KINDS)
+def test_a_hostile_name_of_a_fleet_keeps_workers_out_until_it_is_taken_away(
+    own_server: EmbeddedRedis, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    clients, name = clients_of(own_server), keys.base(4_712) + "fleet"
+    (spec,) = [each for each in planting.SPECS if each.pattern == "fleet"]
+    epoch.bootstrap(clients["ingestor"], 4_712, fleet="blue")
+    planting.plant(spec, kind, clients["admin"], name)
+    search = EpochSearch(Settings(redis_url=own_server.url("worker"), fleet_id="blue"))
+    assert search.look(0) is None
+    (told,) = [each.getMessage() for each in caplog.records]
+    assert len(told) < 500
+    clients["admin"].delete(name)
+    assert search.look(search.next_ms) is not None
 
 
 @pytest.mark.real

@@ -20,6 +20,8 @@ log = logging.getLogger("oarlock.fleet")
 
 NO_EPOCH = "no epoch: is an ingestor running?"
 ANOTHER_FLEET = "give --fleet-id as its ingestors do, or the --redis of your own"
+SHOWN = 100
+"""Of a fleet's name: anything may be in Redis."""
 PAUSE_FIRST_MS, PAUSE_MAX_MS = 100, 500
 
 
@@ -62,7 +64,7 @@ class EpochSearch:
             return None, NO_EPOCH
         fleet, ours = epoch.fleet_of(self._client, seen.epoch, self._settings.tag), self._settings.fleet_id
         if fleet not in ("", ours):
-            return None, f"the epoch is of fleet {fleet!r}, this is fleet {ours!r}: {ANOTHER_FLEET}"
+            return None, f"the epoch is of fleet {fleet[:SHOWN]!r}, this is fleet {ours!r}: {ANOTHER_FLEET}"
         client = open_client(self._settings, seen, LEASE_TIMEOUT_S)
         try:
             RedisBroker(client, seen.epoch, shard=self._settings.tag).look("")
