@@ -76,7 +76,7 @@ class NoApi:
     def send(self, *_: Any) -> Future[Any]:
         raise Unfit("a turn wanted to write")
 
-    def reserve(self, count: int) -> Any:
+    def reserve(self, count: int, behind: int = 0) -> Any:
         raise Unfit("a turn wanted to write")
 
     def tell(self, *_: Any) -> None:

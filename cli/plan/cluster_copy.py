@@ -179,7 +179,7 @@ class CopyApi:
         for each in events:
             self._told(each)
 
-    def reserve(self, count: int) -> Grant:
+    def reserve(self, count: int, behind: int = 0) -> Grant:
         return Grant(count, 0)
 
     def probe(self) -> bool:

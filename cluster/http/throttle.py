@@ -6,6 +6,7 @@ be sent now; every other request waits for its token (`take`).
 """
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -15,19 +16,26 @@ from oarlock.cluster.answer import Answer
 
 QPS_DEFAULT = 20.0
 BURST_DEFAULT = 30
+PORTION_S, PORTION_MAX = 0.5, 7
+"""Who wants many tokens where there are few waits for those of half a second, or for seven, which are three waves of a
+slow start: a turn costs as much for one write as for seven. It may be that others take each token as it comes; so who
+asks after so long gets what there is.
+"""
 
 
 class Limiter(Protocol):
     """Gives the client the tokens of its requests."""
 
-    def try_take(self, n: int = 1) -> int:
-        """Take up to n tokens that are there now; returns how many were taken (0..n)."""
+    def try_take(self, n: int = 1, wanted: int = 1) -> int:
+        """Take up to n tokens that are there now, by who soon wants ``wanted``; returns how many were taken (0..n).
+        None also where it pays to wait for more of those that are wanted, for as long as ``wait_s`` says.
+        """
 
     def give_back(self, n: int) -> None:
         """Return tokens whose requests were not made."""
 
     def wait_s(self, n: int = 1) -> float:
-        """Seconds until n tokens are there, if nobody else takes any."""
+        """Seconds until `try_take` gives some to who wants n, if nobody else takes any."""
 
     async def take(self) -> None:
         """Take one token, waiting for it in order of arrival."""
@@ -52,12 +60,22 @@ class TokenBucket:
         self._clock, self._sleep = clock, sleep
         self._tokens = float(burst)  # below 0 while callers of take() wait for tokens promised to them
         self._seen_s = clock()
+        self._short = (math.inf, 0)
+        """Since when there have been too few for a portion, and the largest that was asked for."""
         self._lock = threading.RLock()
 
-    def try_take(self, n: int = 1) -> int:
+    def try_take(self, n: int = 1, wanted: int = 1) -> int:
         with self._lock:
             self._refill()
-            taken = max(0, min(n, int(self._tokens + 1e-9)))  # sums of fractions fall a hair short of the whole token
+            there = int(self._tokens + 1e-9)  # sums of fractions fall a hair short of the whole token
+            since_s, most = self._short
+            portion, since_s = self._portion(max(n, wanted)), min(since_s, self._seen_s)
+            if there < portion and self._seen_s < since_s + PORTION_S:
+                self._short = since_s, max(most, portion)
+                return 0
+            if portion >= most:
+                self._short = math.inf, 0
+            taken = max(0, min(n, there))
             self._tokens -= taken
             return taken
 
@@ -68,7 +86,7 @@ class TokenBucket:
     def wait_s(self, n: int = 1) -> float:
         with self._lock:
             self._refill()
-            return max(0.0, (n - self._tokens) / self._qps)
+            return max(0.0, (self._portion(n) - self._tokens) / self._qps)
 
     async def take(self) -> None:
         with self._lock:
@@ -85,6 +103,10 @@ class TokenBucket:
     async def carry(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
         return await send()
 
+    def _portion(self, n: int) -> int:
+        """Of n tokens, how many at once where they are scarce."""
+        return max(1, min(n, self._burst, PORTION_MAX, int(self._qps * PORTION_S)))
+
     def _refill(self) -> None:
         now_s = self._clock()
         earned = (now_s - self._seen_s) * self._qps
@@ -96,7 +118,7 @@ class TokenBucket:
 class Unlimited:
     """No limit: for the server of the sandbox, which nobody else uses."""
 
-    def try_take(self, n: int = 1) -> int:
+    def try_take(self, n: int = 1, wanted: int = 1) -> int:
         return n
 
     def give_back(self, n: int) -> None:

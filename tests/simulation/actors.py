@@ -213,7 +213,7 @@ class SimApi:
         items = [orjson.dumps(as_json(rv, obj)) for rv, obj in meant]
         return arrived(Listed(str(self._world.rv), items))
 
-    def reserve(self, count: int) -> Grant:
+    def reserve(self, count: int, behind: int = 0) -> Grant:
         return Grant(count, 0)
 
     def has_tokens(self) -> bool:

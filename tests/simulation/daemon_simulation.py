@@ -88,7 +88,7 @@ class DaemonApi(SimApi):
         self._world.count("faulty looks")
         return Answer(NO_ANSWER, error="no answer") if simulation.chance() < 0.5 else refusal(500, "InternalError")
 
-    def reserve(self, count: int) -> Grant:
+    def reserve(self, count: int, behind: int = 0) -> Grant:
         simulation = self._simulation
         if simulation.healing or simulation.chance() >= simulation.weights.poor:
             return Grant(count, 0)

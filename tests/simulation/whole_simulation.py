@@ -74,7 +74,7 @@ class WholeApi(SimApi):
                 self._simulation.checker.sent(write)
         return super().send(writes, deadline_ms, prepaid)
 
-    def reserve(self, count: int) -> Grant:
+    def reserve(self, count: int, behind: int = 0) -> Grant:
         simulation = self._simulation
         simulation.checker.acts()
         if simulation.healing or simulation.chance() >= simulation.weights.poor:

@@ -37,7 +37,7 @@ class FleetLimiter:
         """The same budget, in the lane of events."""
         return FleetLimiter(self._buckets, self._flights, EVENTS, self._sleep)
 
-    def try_take(self, n: int = 1) -> int:
+    def try_take(self, n: int = 1, wanted: int = 1) -> int:
         return self._buckets.take(self._lane(), n)
 
     def give_back(self, n: int) -> None:

@@ -51,7 +51,7 @@ def create_pods(
     fresh, sent, named = len(ordered) - len(again), 0, 0
     pace.add(len(ordered))
     while pace.batch:
-        grant: Grant = yield Reserve(pace.batch)
+        grant: Grant = yield Reserve(pace.batch, 0 if pace.successes else pace.skipped - pace.batch)
         wave = ordered[sent : sent + grant.granted]
         if sent + len(wave) > named:
             upto = max(sent + len(wave), fresh if pace.successes else min(AHEAD, fresh))

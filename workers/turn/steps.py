@@ -27,10 +27,11 @@ class Announce(NamedTuple):
 
 class Reserve(NamedTuple):
     """Take up to ``wanted`` tokens of the rate limit, before announcing; for the later waves of a slow start, before
-    sending. Result: Grant.
+    sending. ``behind``: how many the turn wants after these. Result: Grant.
     """
 
     wanted: int
+    behind: int = 0
 
 
 class Grant(NamedTuple):

@@ -58,6 +58,55 @@ def test_a_clock_that_goes_back_gives_nothing_and_takes_nothing():
     assert bucket.try_take(99) == 10
 
 
+@pytest.mark.parametrize(
+    ("qps", "burst", "wanted", "portion"),
+    [
+        (20, 30, 1, 1),
+        (20, 30, 4, 4),  # nobody waits for more than he wants
+        (20, 30, 500, 7),
+        (100, 200, 500, 7),
+        (7, 30, 500, 3),  # of half a second
+        (1, 30, 500, 1),
+        (20, 5, 500, 5),  # more are never there
+    ],
+)
+def test_scarce_tokens_are_given_in_portions(qps, burst, wanted, portion):
+    time = FakeTime()
+    bucket = TokenBucket(qps, burst, time)
+    bucket.try_take(burst)
+    for _ in range(20):
+        assert bucket.wait_s(wanted) == pytest.approx(portion / qps)
+        if portion > 1:
+            time.now_s += (portion - 1) / qps
+            assert bucket.try_take(wanted) == 0
+        time.now_s += bucket.wait_s(wanted)
+        assert bucket.try_take(wanted) == portion
+
+
+def test_who_will_want_more_waits_for_a_portion():
+    time = FakeTime()
+    bucket = TokenBucket(20, 30, time)
+    bucket.try_take(24)
+    assert bucket.try_take(1, wanted=100) == 0
+    assert bucket.wait_s(100) == pytest.approx(0.05)
+    time.now_s += 0.05
+    assert [bucket.try_take(1, wanted=100), bucket.try_take(2), bucket.try_take(4)] == [1, 2, 4], "the waves of a turn"
+    assert bucket.try_take(8) == 0
+    assert bucket.wait_s(8) == pytest.approx(0.35)
+
+
+def test_who_asks_for_many_is_not_starved_by_those_who_take_each_token():
+    time = FakeTime()
+    bucket = TokenBucket(20, 30, time)
+    bucket.try_take(30)
+    got = []
+    for _ in range(60):  # three seconds
+        time.now_s += 0.05
+        got.append(bucket.try_take(500))
+        bucket.try_take(1)
+    assert sum(got) >= 5
+
+
 @looped
 async def test_waiting_in_order_of_arrival():
     time = FakeTime()
@@ -102,6 +151,8 @@ def test_never_more_than_burst_plus_rate(qps, burst, steps):
         time.now_s += passed_s
         got = bucket.try_take(wanted)
         assert 0 <= got <= wanted
+        if wanted:
+            assert got or bucket.wait_s(wanted) > 0, "who is told to wait for nothing would ask for ever"
         taken += got
         assert taken <= burst + qps * time.now_s + 1e-6
 

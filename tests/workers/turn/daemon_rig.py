@@ -44,7 +44,7 @@ class Api(QuietApi):
     def read(self, resource: str, namespace: str, names: tuple[str, ...]) -> Future[list[Answer]]:
         return arrived([self.world.get(resource, name) for name in names])
 
-    def reserve(self, count: int) -> Grant:
+    def reserve(self, count: int, behind: int = 0) -> Grant:
         return Grant(min(count, self.grants.pop(0)), 100) if self.grants else Grant(count, 0)
 
 

@@ -25,7 +25,7 @@ class QuietApi:
     def list_live(self, resource: str, namespace: str, selector: LabelSelector | None = None) -> Future[Listed]:
         raise AssertionError(namespace)
 
-    def reserve(self, count: int) -> Grant:
+    def reserve(self, count: int, behind: int = 0) -> Grant:
         return Grant(count, 0)
 
     def tell(self, owner: ReplicaSet, owner_rv: str, flavour: Flavour, events: Iterable[Event]) -> None:

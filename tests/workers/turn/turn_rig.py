@@ -89,7 +89,7 @@ class RigApi:
         items = [orjson.dumps(as_json(rv, obj)) for rv, obj in meant]
         return arrived(Listed(str(self.world.rv), items))
 
-    def reserve(self, count: int) -> Grant:
+    def reserve(self, count: int, behind: int = 0) -> Grant:
         return self.grants.pop(0) if self.grants else Grant(count, 0)
 
     def promise(self, count: int, wait_s: float) -> None:

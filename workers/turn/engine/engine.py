@@ -52,7 +52,7 @@ class Engine(TurnEngine):
             case Announce():
                 return self._announce(running, step.owner_uid, step.entries)
             case Reserve():
-                return self._reserve(running, step.wanted)
+                return self._reserve(running, step)
             case Send():
                 if step.prepaid and self._promised:
                     self._redeem(running, len(step.writes))
@@ -95,14 +95,14 @@ class Engine(TurnEngine):
     def _new_window(self) -> WriteWindow:
         return WriteWindow(WINDOW * self._settings.writes_in_flight, self._api.reserve, self._late)
 
-    def _reserve(self, running: RunningTurn, wanted: int) -> Grant | Future[Grant]:
+    def _reserve(self, running: RunningTurn, step: Reserve) -> Grant | Future[Grant]:
         """Under a fleet's API budget a worker's share bounds what is announced; else its own window and limit do."""
         if self._settings.budget is None:
-            return self._window.reserve(running, wanted)
+            return self._window.reserve(running, *step)
         self._redeem(running)
         left_ms = self._settings.turn_limit_ms // 2 - (self._clock.mono_ms() - running.begun_ms)
-        promised = self._api.promise(wanted, max(0, left_ms) / 1_000)
-        return self._window.reserve(running, wanted) if promised is None else promised
+        promised = self._api.promise(step.wanted, max(0, left_ms) / 1_000)
+        return self._window.reserve(running, *step) if promised is None else promised
 
     def _redeem(self, running: RunningTurn, sent: int = 0) -> None:
         """What the turn was promised and does not send others may."""

@@ -91,11 +91,13 @@ class ReadApi:
 
         return self.io.submit(all_of_it())
 
-    def reserve(self, count: int) -> Grant:
-        """Take the tokens that are there now. If they are too few, also tell the wait for a useful number more."""
-        granted = self._limiter.try_take(count)
+    def reserve(self, count: int, behind: int = 0) -> Grant:
+        """Take the tokens that are there now, unless it pays to wait for a few more. If they are too few, also tell
+        the wait for the next ones. ``behind``: how many will be wanted after these.
+        """
+        granted = self._limiter.try_take(count, count + behind)
         missing = count - granted
-        return Grant(granted, int(self._limiter.wait_s(min(missing, 10)) * 1000) + 1 if missing else 0)
+        return Grant(granted, int(self._limiter.wait_s(missing + behind) * 1000) + 1 if missing else 0)
 
     def has_tokens(self) -> bool:
         """Whether a request could be sent at once."""

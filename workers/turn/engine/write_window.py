@@ -24,18 +24,19 @@ class WriteWindow:
     Main thread only. First come, first served. If nothing is under way, a turn is let in however much it wants.
     """
 
-    def __init__(self, most: int, reserve: Callable[[int], Grant], late: Callable[[RunningTurn], bool]) -> None:
+    def __init__(self, most: int, reserve: Callable[[int, int], Grant], late: Callable[[RunningTurn], bool]) -> None:
         self._most, self._reserve, self._late = most, reserve, late
         self._under_way: dict[RunningTurn, int] = {}
-        self._queue: deque[tuple[RunningTurn, int, Future[Grant]]] = deque()
+        self._queue: deque[tuple[RunningTurn, int, int, Future[Grant]]] = deque()
 
     @property
     def is_idle(self) -> bool:
         """Whether no turn has writes under way, or waits for room."""
         return not self._under_way and not self._queue
 
-    def reserve(self, turn: RunningTurn, wanted: int) -> Grant | Future[Grant]:
+    def reserve(self, turn: RunningTurn, wanted: int, behind: int = 0) -> Grant | Future[Grant]:
         """Room and tokens for ``wanted`` writes of a turn, or a Future of them, which a turn that is to end cancels.
+        ``behind``: how many the turn will want after these.
 
         A turn that asks again has nothing under way: it may not have sent what it was let in for.
         """
@@ -44,29 +45,29 @@ class WriteWindow:
             return LEFT_OUT
         if self._queue or not self._fits(wanted):
             later: Future[Grant] = Future()
-            self._queue.append((turn, wanted, later))
+            self._queue.append((turn, wanted, behind, later))
             return later
-        return self._let_in(turn, wanted)
+        return self._let_in(turn, wanted, behind)
 
     def leave(self, turn: RunningTurn) -> None:
         """The turn has its answers, or goes on no more."""
         self._under_way.pop(turn, None)
-        for waits, _, later in self._queue:
+        for waits, _, _, later in self._queue:
             if not later.done() and self._late(waits):
                 later.set_result(LEFT_OUT)
         while self._queue:
-            first, wanted, later = self._queue[0]
+            first, wanted, behind, later = self._queue[0]
             if not later.done():
                 if not self._fits(wanted):
                     return
-                later.set_result(self._let_in(first, wanted))
+                later.set_result(self._let_in(first, wanted, behind))
             self._queue.popleft()  # last: a signal's exception in between must not lose it
 
     def _fits(self, wanted: int) -> bool:
         return not self._under_way or sum(self._under_way.values()) + wanted <= self._most
 
-    def _let_in(self, turn: RunningTurn, wanted: int) -> Grant:
-        grant = self._reserve(wanted)
+    def _let_in(self, turn: RunningTurn, wanted: int, behind: int) -> Grant:
+        grant = self._reserve(wanted, behind)
         if grant.granted:
             self._under_way[turn] = grant.granted
         return grant

@@ -329,15 +329,15 @@ def test_committed_and_unanswered(server: Server, api: KubeApi) -> None:
 
 
 def test_reserve(server: Server, connect: Callable[..., KubeApi]) -> None:
-    """What is there now; with too few, how long until a useful number more."""
+    """What is there now; with too few, how long until the next ones."""
     api = connect(server, kube_api_qps=0.1, kube_api_burst=5)
     assert api.reserve(3) == Grant(3, 0)
     grant = api.reserve(4)
     assert grant.granted == 2
-    assert 15_000 <= grant.wait_ms <= 20_001, "two more, at one in ten seconds"
+    assert 5_000 < grant.wait_ms <= 10_001, "one more, at one in ten seconds"
     none = api.reserve(500)
     assert none.granted == 0
-    assert 90_000 <= none.wait_ms <= 100_001, "ten at most: a burst is not waited for as a whole"
+    assert 5_000 < none.wait_ms <= 10_001
 
 
 def test_no_limit(server: Server, api: KubeApi) -> None:

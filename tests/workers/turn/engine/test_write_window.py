@@ -15,7 +15,7 @@ from oarlock.workers.turn.steps import Grant
 MOST = 256
 
 
-def all_of(wanted: int) -> Grant:
+def all_of(wanted: int, behind: int) -> Grant:
     return Grant(wanted, 0)
 
 
@@ -23,7 +23,7 @@ def done(reply: Grant | Future[Grant]) -> bool:
     return reply.done() if isinstance(reply, Future) else True
 
 
-def window(reserve: Callable[[int], Grant] = all_of, late: Callable[[Any], bool] = lambda turn: False) -> Any:
+def window(reserve: Callable[[int, int], Grant] = all_of, late: Callable[[Any], bool] = lambda turn: False) -> Any:
     """A WriteWindow in which anything stands for a turn."""
     return WriteWindow(MOST, reserve, late)
 
@@ -56,7 +56,7 @@ def test_a_small_one_does_not_overtake_a_large_one() -> None:
 def test_one_that_ended_meanwhile_is_passed_over_and_takes_no_tokens() -> None:
     asked: list[int] = []
 
-    def reserve(wanted: int) -> Grant:
+    def reserve(wanted: int, behind: int) -> Grant:
         asked.append(wanted)
         return Grant(wanted, 0)
 
@@ -74,7 +74,7 @@ def test_one_that_ended_meanwhile_is_passed_over_and_takes_no_tokens() -> None:
 
 def test_what_the_rate_limit_did_not_grant_is_not_under_way() -> None:
     grants = iter([Grant(3, 50), Grant(0, 50), Grant(256, 0)])
-    made = window(lambda wanted: next(grants))
+    made = window(lambda wanted, behind: next(grants))
     assert made.reserve("a", 256) == Grant(3, 50)
     made.leave("a")
     assert made.reserve("b", 256) == Grant(0, 50)
