@@ -1,13 +1,15 @@
 """The order of all tests: files that take long begin first, so that no process is left alone with one at the end. Then
-come campaigns of faults, which want a machine that is not busy with other fleets. What a process of tests has in
-common with one of ours: it collects garbage as seldom, and hears SIGINT. And property tests, wherever they are, do not
-fail for a machine that is busy with others; failures print how to be replayed.
+come campaigns of faults, which want a machine that is not busy with other fleets. What a process of tests has in common
+with one of ours: it collects garbage as seldom, and hears SIGINT. What tests change in it is put back. And property
+tests, wherever they are, do not fail for a machine that is busy with others; failures print how to be replayed.
 """
 
 from __future__ import annotations
 
 import gc
+import logging
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +28,16 @@ LONG = (
     *("tests/workers/rq/test_rq_tools", "tests/cli/board/test_board_page", "tests/cli/nodes/test_nodes_run"),
 )
 CAMPAIGNS = "tests/chaos/test_campaigns"
+LOGGERS = (logging.getLogger(), logging.getLogger("oarlock"))
+
+
+@pytest.fixture(autouse=True)
+def levels_of_loggers() -> Iterator[None]:
+    """A command that a test runs in this process sets them for good, and the next test may want other lines."""
+    before = [each.level for each in LOGGERS]
+    yield
+    for logger, level in zip(LOGGERS, before, strict=True):
+        logger.setLevel(level)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
