@@ -29,15 +29,22 @@ LONG = (
 )
 CAMPAIGNS = "tests/chaos/test_campaigns"
 LOGGERS = (logging.getLogger(), logging.getLogger("oarlock"))
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @pytest.fixture(autouse=True)
-def levels_of_loggers() -> Iterator[None]:
-    """A command that a test runs in this process sets them for good, and the next test may want other lines."""
-    before = [each.level for each in LOGGERS]
+def what_commands_set_is_put_back() -> Iterator[None]:
+    """A command that a test runs in this process sets levels of loggers and handlers of signals for good, and the next
+    test may want other lines, or an end.
+    """
+    levels = [each.level for each in LOGGERS]
+    handlers = [signal.getsignal(each) for each in SIGNALS]
     yield
-    for logger, level in zip(LOGGERS, before, strict=True):
+    for logger, level in zip(LOGGERS, levels, strict=True):
         logger.setLevel(level)
+    for number, handler in zip(SIGNALS, handlers, strict=True):
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
