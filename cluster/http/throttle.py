@@ -73,9 +73,9 @@ class TokenBucket:
             if there < portion and self._seen_s < since_s + PORTION_S:
                 self._short = since_s, max(most, portion)
                 return 0
-            if portion >= most:
-                self._short = math.inf, 0
             taken = max(0, min(n, there))
+            if taken and portion >= most:
+                self._short = math.inf, 0
             self._tokens -= taken
             return taken
 

@@ -107,6 +107,17 @@ def test_who_asks_for_many_is_not_starved_by_those_who_take_each_token():
     assert sum(got) >= 5
 
 
+def test_who_finds_none_after_so_long_gets_the_next_there_is():
+    time = FakeTime()
+    bucket = TokenBucket(20, 30, time)
+    bucket.try_take(30)
+    for _ in range(14):
+        time.now_s += 0.05
+        assert (bucket.try_take(1), bucket.try_take(1, wanted=500)) == (1, 0)
+    time.now_s += 0.05
+    assert bucket.try_take(1, wanted=500) == 1
+
+
 @looped
 async def test_waiting_in_order_of_arrival():
     time = FakeTime()
