@@ -15,7 +15,8 @@ import click
 from oarlock.cli import logs
 from oarlock.cli.options.options import check_workers, log_format_option, shards_option, verbose_option
 from oarlock.cli.options.sandbox_options import checked_items, input_options, size_options, unpullable_option
-from oarlock.cli.problems import InputProblem, NotDone
+from oarlock.cli.options.unknown_variables import unknown_variables
+from oarlock.cli.problems import InputProblem, NotDone, say
 from oarlock.sandbox.up.start import NotStarted, Options, RunHere, Up
 from oarlock.sandbox.up.state_dir import StateDir, StateDirUnusable
 from oarlock.sandbox.up.tree import ApiServerEnded, Stopped
@@ -55,6 +56,7 @@ def up(
     Processes that end are started again, except the API server, which keeps the cluster's state in memory. At the end
     nothing is left behind; a --state-dir keeps the audit log and the logs.
     """
+    say(unknown_variables())  # its processes tell theirs in their logs only
     items = checked_items(filenames, namespace, skip_unknown)
     if workers:
         check_workers(workers, shards, None)

@@ -89,6 +89,8 @@ CASES: list[tuple[Mapping[str, Any], str]] = [
     ({"worker": {"autoscaling": {"mode": "on"}}}, "at '/worker/autoscaling/mode': value must be one of"),
     ({"redis": {"mode": "sentinels"}}, "at '/redis/mode': value must be one of"),
     ({"redis": {"hosts": ["redis"]}}, "at '/redis/hosts/0': 'redis' does not match"),
+    ({"redis": {"hosts": ["redis:65536"]}}, "at '/redis/hosts/0': 'redis:65536' does not match"),
+    ({"redis": {"hosts": ["redis:0"]}}, "at '/redis/hosts/0': 'redis:0' does not match"),
     ({"redis": {"password": "secret"}}, "at '/redis': additional properties 'password' not allowed"),
     ({"redis": {"existingSecret": "Has Capitals"}}, "at '/redis/existingSecret': 'Has Capitals' does not match"),
     ({"redis": {"bundled": {"maxmemory": "lots"}}}, "at '/redis/bundled/maxmemory': 'lots' does not match"),

@@ -73,6 +73,14 @@ def test_config_tells_on_stderr() -> None:
     assert [line.split("did you mean ")[1] for line in problems(told)] == ["OARLOCK_REDIS_URL?"]
 
 
+def test_up_tells(tmp_path: Path) -> None:
+    told = call("up", "-f", str(tmp_path / "nothing.yaml"), env={"OARLOCK_LEASEMS": "6000"})
+    assert told.exit_code == 2
+    first, *_, last = problems(told)
+    assert "OARLOCK_LEASEMS is ignored" in first
+    assert "nothing.yaml" in last
+
+
 @pytest.mark.parametrize("command", ["worker", "ingest"])
 def test_processes_of_the_fleet_tell(command: str, tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
