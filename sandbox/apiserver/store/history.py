@@ -17,8 +17,8 @@ FRESH_S: Final = 75.0
 EVENTS_MAX: Final = 102_400
 """What is younger is kept, but not more than so many (upstream: cacher/watch_cache.go, eventFreshDuration and
 defaultUpperBoundCapacity)."""
-LEAST_EVENTS: Final = 10_000
-"""So many are kept, however old they are."""
+LEAST_EVENTS: Final = 1_000
+"""So many are kept, however old they are (upstream: defaultLowerBoundCapacity, 100). Each takes up to 15 KB."""
 
 
 class Log:
