@@ -61,8 +61,9 @@ class LeaseManager:
         return bool(self._unreleased)
 
     def next_ms(self) -> int:
-        """When ``run_due`` or ``lending`` has something to do again."""
-        return min(self._renew_at_ms, self._due_at_ms, self._listen_at_ms, self.lending.next_ms)
+        """When ``run_due`` has something to do again, or ``lending``, which is asked only while Redis answers."""
+        lend_at_ms = self.lending.next_ms if self.answered else NEVER_MS
+        return min(self._renew_at_ms, self._due_at_ms, self._listen_at_ms, lend_at_ms)
 
     def expired(self, now_ms: int) -> bool:
         """No renewal acknowledged for so long that the leases must be taken for lost: a second before they end, or a

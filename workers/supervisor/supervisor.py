@@ -148,13 +148,13 @@ class Supervisor:
 
     def _next_ms(self) -> int:
         times = [self._leases.next_ms() if self._leases else self._search.next_ms]
-        if self._kill_at_ms is None:
-            if self._leases is not None and (start_at_ms := next_start_ms(self._positions)) is not None:
-                times.append(start_at_ms)
-        elif self._running():
+        if self._kill_at_ms is not None and self._running():
             times.append(self._kill_at_ms)
-        if self._anew is not None and self._anew.left:
-            times.append(self._clock.mono_ms() + ANEW_PAUSE_MS)
+        if self._leases is not None and self._leases.answered:  # else the next renewal comes first
+            if self._kill_at_ms is None and (start_at_ms := next_start_ms(self._positions)) is not None:
+                times.append(start_at_ms)
+            if self._anew is not None and self._anew.left:
+                times.append(self._clock.mono_ms() + ANEW_PAUSE_MS)
         return min(times)
 
     def _queue_anew(self, leases: LeaseManager) -> None:

@@ -15,6 +15,7 @@ from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.supervisor import position, supervisor
 from oarlock.workers.supervisor.lease_manager import LeaseManager
+from oarlock.workers.supervisor.queue_anew import QueueAnew
 from tests.manual_clock import ManualClock
 
 
@@ -264,3 +265,18 @@ def test_where_no_worker_can_be_forked_its_holder_is_released_and_the_others_liv
     assert (registered, released, holder) == ("register", "release", same)
     assert place.process is None
     assert place.start_at_ms == clock.mono_ms() + NOT_STARTED_PAUSE_MS
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(fleet_api_qps=10.0)], ids=["alone", "with an API budget"])
+def test_a_supervisor_with_a_worker_to_start_waits_for_a_silent_redis_without_a_busy_loop(settings: Settings) -> None:
+    clock, broker = ManualClock(), ScriptedBroker()
+    broker.silent = True
+    one = supervisor.Supervisor(settings, 1, lambda identity: 0, clock=clock)
+    one._leases = leases = LeaseManager(broker, ScriptedTimer(), settings, clock)
+    one._anew = QueueAnew(["replicaset"])
+    rounds, end_ms = 0, clock.mono_ms() + 3_000
+    while clock.mono_ms() < end_ms:
+        one._keep_workers(leases, clock.mono_ms())
+        rounds += 1
+        clock.advance(max(0, one._next_ms() - clock.mono_ms()))
+        assert rounds < 20
