@@ -12,6 +12,7 @@ from typing import Any
 
 from oarlock.broker.values.objects import Delta
 from oarlock.controllers.entries import Watched
+from oarlock.workers.signing.refusals import decoded
 
 
 class LocalCache:
@@ -27,7 +28,7 @@ class LocalCache:
         return self._objects
 
     def apply(self, delta: Delta) -> None:
-        """Take over what has changed, once it is loaded."""
+        """Take over what has changed, once it is loaded. Raises ObjectRefused, and then nothing was taken over."""
         assert not delta.unread
         if not (delta.full or delta.changed or delta.gone):
             self.version = delta.version
@@ -37,7 +38,7 @@ class LocalCache:
         for key in delta.gone:
             objects.pop(key, None)
         for key, cached in delta.changed:
-            objects[intern(key)] = self._resource.decode(cached.blob)
+            objects[intern(key)] = decoded(self._resource, cached)
         if len(objects) > known - len(delta.gone):  # something is new, and stands last
             objects = dict(sorted(objects.items()))
         self._objects, self.version = objects, delta.version

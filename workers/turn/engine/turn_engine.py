@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from oarlock.broker.protocol import Broker
 from oarlock.broker.steps.paging import every
 from oarlock.broker.values.claims import Batch, Claim, Claimed, ClaimLimits, Idle, LoadSpec, Watermark
-from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.objects import Cached, Delta
 from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.controllers.entries import (
     Controller,
@@ -29,7 +29,6 @@ from oarlock.controllers.entries import (
     RolloutController,
     StepsController,
 )
-from oarlock.controllers.objects.codec import CodecError
 from oarlock.controllers.pods.events import WARNING, Event
 from oarlock.controllers.registry import CONTROLLERS, WATCHED, all_queues, entry_of
 from oarlock.workers.budget.limiter import current_lane
@@ -37,6 +36,7 @@ from oarlock.workers.process.clock import Clock
 from oarlock.workers.process.kinds import is_bounded
 from oarlock.workers.process.log_line import line
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.signing.refusals import ObjectRefused
 from oarlock.workers.turn.custom.custom_steps import NeverAgain, StepsContext, custom_steps
 from oarlock.workers.turn.custom.desired import DesiredContext, desired
 from oarlock.workers.turn.engine.local_cache import LocalCache
@@ -232,8 +232,17 @@ class TurnEngine(ABC):
             settings = self._settings
             batch = replace(batch, deadline_ms=asked_ms + settings.lease_ms - settings.send_margin_ms)
             for resource, delta in batch.local_caches.items():
-                self._local_caches[resource].apply(delta)
+                self._bring_up_to_date(resource, delta)
         return batch
+
+    def _bring_up_to_date(self, resource: str, delta: Delta) -> None:
+        """Of a local cache that cannot be read nothing is known: turns that need it fail, and all others go on."""
+        cache = self._local_caches[resource]
+        try:
+            cache.apply(delta)
+        except ObjectRefused as refused:
+            cache.version = ""
+            log.warning(line("local cache refused", resource=resource, why=refused))
 
     def _with_versions(self, spec: LoadSpec) -> LoadSpec:
         """The claim brings what has changed since in the local caches."""
@@ -309,19 +318,14 @@ class TurnEngine(ABC):
         return self._woken_by is not None
 
     def _read_ahead(self) -> None:
-        """Read the local caches that are not known yet, or else a turn that needs them would begin with that. One that
-        cannot be read is such a turn's affair.
-        """
+        """Read the local caches that are not known yet, or else a turn that needs them would begin with that."""
         now_ms = self._clock.mono_ms()
         if now_ms < self._read_ahead_ms:
             return
         for name, cache in self._local_caches.items():
             if not cache.version:
                 self._read_ahead_ms = now_ms + READ_AHEAD_AGAIN_MS
-                try:
-                    cache.apply(self._broker.local_cache(name))
-                except CodecError as error:
-                    log.warning(line("not read ahead", resource=name, why=error))
+                self._bring_up_to_date(name, self._broker.local_cache(name))
 
     def close(self) -> None:
         """Close the way to the API. No turn is under way any more."""

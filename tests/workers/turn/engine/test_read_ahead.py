@@ -8,6 +8,7 @@ from oarlock.broker.values.objects import Delta
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.turn_engine import READ_AHEAD_AGAIN_MS
 from tests.workers.turn.daemon_rig import QUEUE, SETTINGS, DaemonRig
+from tests.workers.turn.engine.test_local_cache import write
 from tests.workers.turn.turns import through
 
 
@@ -85,20 +86,16 @@ def test_before_the_first_list_it_is_asked_for_again() -> None:
 def test_what_cannot_be_read_is_left_to_the_turns_that_need_it(caplog: pytest.LogCaptureFixture) -> None:
     """A worker also serves others."""
     rig = DaemonRig(nodes=3)
-    (node,) = (
-        each for (name, _), nodes in rig.store.state.objects.items() if name == "nodes" for each in [nodes["n2"]]
-    )
-    generation = rig.store.state.generation["nodes"]
-    rig.store.state.objects["nodes", generation]["n2"] = node._replace(blob=b"junk")
+    node = write(rig, "n2", b"junk")
     broker, engine = worker(rig, QUEUE)
     with caplog.at_level("WARNING"):
         for _ in range(3):
             engine.wait(0)
     assert len(broker.read) == 1, "again only after a while"
     assert [record.getMessage().split(" why=")[0] for record in caplog.records] == [
-        'event="not read ahead" resource=nodes'
+        'event="local cache refused" resource=nodes'
     ]
-    rig.store.state.objects["nodes", generation]["n2"] = node
+    write(rig, "n2", node)
     rig.clock.advance(READ_AHEAD_AGAIN_MS)
     engine.wait(0)
     assert not next(iter(claimed(engine).local_caches.values())).full
