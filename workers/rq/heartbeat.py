@@ -49,15 +49,15 @@ class Heartbeat:
 
     def beat(self, state: str) -> Heard:
         """Send and read everything in one round trip."""
-        tally = self.tally
+        tally, facts = self.tally, dict(self.facts)
         with self._connection.pipeline(transaction=False) as pipe:
             pipe.exists(self._key)
             pipe.exists(WORKERS_SUSPENDED)
             for queue in self._queues:
                 pipe.lrange(queue.key, 0, READ_AT_ONCE - 1)
                 pipe.zcard(FailedJobRegistry.key_template.format(queue.name))
-            facts: dict[Any, Any] = {"last_heartbeat": utcformat(now()), "state": state, **self.facts}
-            pipe.hset(self._key, mapping=facts)
+            fields: dict[Any, Any] = {"last_heartbeat": utcformat(now()), "state": state, **facts}
+            pipe.hset(self._key, mapping=fields)
             pipe.expire(self._key, self._ttl_s)
             if tally.succeeded:
                 pipe.hincrby(self._key, "successful_job_count", tally.succeeded)
@@ -66,7 +66,9 @@ class Heartbeat:
             if tally.worked_s:
                 pipe.hincrbyfloat(self._key, "total_working_time", tally.worked_s)
             answers: list[Any] = pipe.execute()
-        self.tally, self.facts = Tally(), {}
+        self.tally = Tally()
+        for name in facts:  # a signal handler may have noted others meanwhile
+            del self.facts[name]
         names = [queue.name for queue in self._queues]
         return Heard(
             known=bool(answers[0]),
