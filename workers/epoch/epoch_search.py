@@ -7,7 +7,7 @@ import logging
 from redis.exceptions import RedisError
 
 from oarlock.broker import epoch
-from oarlock.broker.connection.client import connect
+from oarlock.broker.connection.client import BadRedisUrl, connect
 from oarlock.broker.epoch import Seen
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import script_texts
@@ -43,7 +43,8 @@ class EpochSearch:
             return None
         try:
             seen, trouble = self._live()
-        except (BrokerUnreachable, RedisError) as error:  # such as a user without the right: it may be given one
+        except (BrokerUnreachable, RedisError, BadRedisUrl) as error:
+            # A user without the right may be given it, and a certificate that is being replaced is there in a moment.
             seen, trouble = None, str(error)
         if seen is not None:
             log.info(line("epoch", number=seen.epoch, phase=seen.phase))

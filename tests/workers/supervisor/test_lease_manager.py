@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from redis.exceptions import NoPermissionError
 
+from oarlock.broker.connection.client import BadRedisUrl
 from oarlock.broker.epoch import Seen
 from oarlock.broker.values.errors import BrokerUnreachable, EpochOver
 from oarlock.workers.epoch.epoch_search import EpochSearch
@@ -228,11 +229,18 @@ def test_the_end_of_an_epoch_is_not_swallowed(leases: LeaseManager, broker: Scri
         leases.release("w-1")
 
 
-def test_a_user_without_the_rights_is_said_and_waited_for(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        pytest.param(NoPermissionError("no permissions to run evalsha"), id="a user without the rights"),
+        pytest.param(BadRedisUrl("--redis-tls-cert 'tls.crt' cannot be read"), id="a certificate that is replaced"),
+    ],
+)
+def test_what_may_pass_is_said_and_waited_for(
+    refusal: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A supervisor that ended over it would take its workers' release with it, and be started again for nothing."""
-    search, answers = EpochSearch(Settings()), [NoPermissionError("no permissions to run evalsha"), None]
+    search, answers = EpochSearch(Settings()), [refusal, None]
 
     def live() -> tuple[Seen | None, str]:
         answer = answers.pop(0)
@@ -243,7 +251,7 @@ def test_a_user_without_the_rights_is_said_and_waited_for(
     monkeypatch.setattr(search, "_live", live)
     assert search.look(1_000) is None
     assert search.next_ms > 1_000
-    assert "no permissions to run evalsha" in caplog.text
+    assert str(refusal) in caplog.text
     found = search.look(search.next_ms)
     assert found is not None
     assert found.epoch == 1
