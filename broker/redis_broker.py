@@ -95,17 +95,15 @@ class RedisBroker(ScriptRunner):
 
     def load(self, batch: Batch) -> Batch:
         """The batch with what was left to be loaded, as it is now. No script reads it."""
-
-        def ask_all(commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:
-            return self._ask_all("load", commands)
+        ask_all = partial(self._ask_all, "load")
 
         def look(unloaded: Unloaded) -> list[Cached]:
             return self.look(unloaded.resource, index=(unloaded.entry,))[1]
 
         try:
             with self._reading("load"):
-                batch = loading.load_mirrors(batch, self.keys, self.epoch, ask_all)
-                return loading.load(batch, self.keys, self.epoch, ask_all, look, self._loaded)
+                batch = loading.load_mirrors(batch, self.keys, ask_all)
+                return loading.load(batch, self.keys, ask_all, look, self._loaded)
         except BrokerBusy as error:
             raise BrokerUnreachable(str(error)) from None  # the keys are taken all the same
 
@@ -114,7 +112,7 @@ class RedisBroker(ScriptRunner):
         worker that has nothing to do yet. No script reads them. A resource that was never listed has no version.
         """
         with self._reading("local_cache"):
-            return loading.local_cache(resource, self.keys, self.epoch, partial(self._ask_all, "local_cache"))
+            return loading.local_cache(resource, self.keys, partial(self._ask_all, "local_cache"))
 
     def announce(self, claim: Claim, owner_uid: str, entries: Sequence[Entry], *, lease_ms: int) -> list[NameTaken]:
         """Announce writes. [] where they were entered, and the lease starts anew. Else the names that cached objects
@@ -250,9 +248,7 @@ class RedisBroker(ScriptRunner):
         """How many of these objects (id, resourceVersion) the cache has in just this version, where ``generation`` is
         still the one that is read; else none. With "" it tells the generation.
         """
-        return comparing.compare(
-            resource, generation, versions, self.keys, self.epoch, partial(self._ask_all, "compare")
-        )
+        return comparing.compare(resource, generation, versions, self.keys, partial(self._ask_all, "compare"))
 
     def pass_to(self, resource: str, from_rv: str, to_rv: str) -> bool:
         """Move the watermark, if it still is ``from_rv``: nothing of the resource has happened up to ``to_rv``."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from oarlock.broker.keys import Keys
-from oarlock.broker.values.errors import EpochOver
+from oarlock.broker.steps.loading import AskAll
 from oarlock.broker.values.events import Compared
 
 
@@ -15,22 +14,18 @@ def compare(
     generation: str,
     versions: Sequence[tuple[str, str]],
     keys: Keys,
-    epoch: int,
-    ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
+    ask_all: AskAll,
 ) -> Compared:
-    """In one round trip. ``versions``: id and resourceVersion. Raises EpochOver and what ``ask_all`` raises."""
+    """In one round trip. ``versions``: id and resourceVersion. Raises what ``ask_all`` raises."""
     objects = keys.objects(resource, generation)
-    found, gen, mark, count, now = ask_all(
+    found, gen, mark, count = ask_all(
         [
             ("HMGET", objects, *[each for each, _ in versions]) if versions else ("PING",),
             ("HGET", keys.of("generation"), resource),
             ("HGET", keys.of("watermark"), resource),
             ("HLEN", objects),
-            ("GET", keys.epoch),
         ]
     )
-    if now != str(epoch).encode():
-        raise EpochOver(f"compare: epoch {epoch} is over")
     read, same = (gen or b"0").decode(), 0
     if read == generation and versions:
         same = sum(

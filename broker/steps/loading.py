@@ -2,7 +2,7 @@
 
 A script has to take each value into Lua and out of it again, which is most of the time of such a call, and nothing else
 runs meanwhile. Plain commands may be many small ones. So others come in between, and what was read is judged by what is
-read last: if epoch and generation are still those of the claim, nothing had been swept. Each object may be newer than
+read last: if generation and epoch are still those of the claim, nothing had been swept. Each object may be newer than
 the claim, by itself. An id that the claim saw and that is not there any more has gone.
 """
 
@@ -14,7 +14,6 @@ from typing import Any
 
 from oarlock.broker.keys import Keys
 from oarlock.broker.values.claims import Batch, Claim, Unloaded
-from oarlock.broker.values.errors import EpochOver
 from oarlock.broker.values.objects import Cached, Delta
 
 MIRROR = "mirror"
@@ -23,42 +22,33 @@ CHUNK = 500
 """Objects that one command reads: that keeps Redis for a tenth of a millisecond."""
 
 
+AskAll = Callable[[list[tuple[str | bytes, ...]]], list[Any]]
+"""Sends commands together and returns their answers. Raises EpochOver where the epoch is over after them."""
+
+
 class Changed(Exception):
     """An object, or its class, was changed between the commands, so that it cannot be put together."""
 
 
-def load(
-    batch: Batch,
-    keys: Keys,
-    epoch: int,
-    ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
-    look: Callable[[Unloaded], list[Cached]],
-    memo: LoadMemo,
-) -> Batch:
+def load(batch: Batch, keys: Keys, ask_all: AskAll, look: Callable[[Unloaded], list[Cached]], memo: LoadMemo) -> Batch:
     """The batch with all children. What was changed meanwhile is read once more; ``look`` reads it, in one step and so
     in a long one, where it was changed again.
 
-    Raises EpochOver, and ValueError, TypeError or IndexError for what no script of ours wrote.
+    Raises what ``ask_all`` raises, and ValueError, TypeError or IndexError for what no script of ours wrote.
     """
     unloaded = [each for claim in batch.claims for each in claim.unloaded]
     if not unloaded:
         return batch
-    found = _asked(unloaded, keys, epoch, ask_all, memo)
+    found = _asked(unloaded, keys, ask_all, memo)
     if changed := [at for at, children in enumerate(found) if children is None]:
-        again = _asked([unloaded[at] for at in changed], keys, epoch, ask_all, memo)
+        again = _asked([unloaded[at] for at in changed], keys, ask_all, memo)
         for at, children in zip(changed, again, strict=True):
             found[at] = children
     each = zip(unloaded, found, strict=True)
     return with_children(batch, [look(left) if children is None else children for left, children in each])
 
 
-def _asked(
-    unloaded: Sequence[Unloaded],
-    keys: Keys,
-    epoch: int,
-    ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
-    memo: LoadMemo,
-) -> list[list[Cached] | None]:
+def _asked(unloaded: Sequence[Unloaded], keys: Keys, ask_all: AskAll, memo: LoadMemo) -> list[list[Cached] | None]:
     """For each its children; None where they were changed meanwhile. Raises as ``load`` does."""
     resources = list(dict.fromkeys(each.resource for each in unloaded))
     commands: list[tuple[str | bytes, ...]] = []
@@ -66,9 +56,7 @@ def _asked(
         objects = keys.objects(each.resource, each.generation)
         commands += (("HMGET", objects, *each.ids[at : at + CHUNK]) for at in range(0, len(each.ids), CHUNK))
         commands.append(("HGETALL", keys.summary(each.resource, each.generation, each.entry)))
-    *answers, now, gens = ask_all([*commands, ("GET", keys.epoch), ("HMGET", keys.of("generation"), *resources)])
-    if now != str(epoch).encode():
-        raise EpochOver(f"load: epoch {epoch} is over")
+    *answers, gens = ask_all([*commands, ("HMGET", keys.of("generation"), *resources)])
     current = {resource: (gen or b"0").decode() for resource, gen in zip(resources, gens, strict=True)}
     rest = iter(answers)
     return [_read(each, rest, current[each.resource], memo) for each in unloaded]
@@ -87,20 +75,16 @@ def _read(unloaded: Unloaded, answers: Iterator[Any], generation: str, memo: Loa
     return None
 
 
-def load_mirrors(
-    batch: Batch, keys: Keys, epoch: int, ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]]
-) -> Batch:
+def load_mirrors(batch: Batch, keys: Keys, ask_all: AskAll) -> Batch:
     """The batch with local caches that were too large for the claim. Raises what ``load`` does."""
     unread = {resource: delta for resource, delta in batch.local_caches.items() if delta.unread}
     if not unread:
         return batch
-    read = {resource: _mirror(resource, delta.version, keys, epoch, ask_all) for resource, delta in unread.items()}
+    read = {resource: _mirror(resource, delta.version, keys, ask_all) for resource, delta in unread.items()}
     return replace(batch, local_caches={**batch.local_caches, **read})
 
 
-def local_cache(
-    resource: str, keys: Keys, epoch: int, ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]]
-) -> Delta:
+def local_cache(resource: str, keys: Keys, ask_all: AskAll) -> Delta:
     """All mirrored objects of a resource; nothing is known of one that was never listed. Raises what ``load`` does.
 
     The version is read first: what changes meanwhile comes again with the next claim.
@@ -110,16 +94,10 @@ def local_cache(
         return Delta("")
     generation = (gen or b"0").decode()
     (seq,) = ask_all([("HGET", keys.changes_at(resource, generation), "seq")])
-    return _mirror(resource, f"{generation}:{(seq or b'0').decode()}", keys, epoch, ask_all)
+    return _mirror(resource, f"{generation}:{(seq or b'0').decode()}", keys, ask_all)
 
 
-def _mirror(
-    resource: str,
-    version: str,
-    keys: Keys,
-    epoch: int,
-    ask_all: Callable[[list[tuple[str | bytes, ...]]], list[Any]],
-) -> Delta:
+def _mirror(resource: str, version: str, keys: Keys, ask_all: AskAll) -> Delta:
     """All objects of a local cache. What changes from ``version`` on comes with the next claim, too. If a list was
     committed meanwhile, nothing is known.
     """
@@ -127,9 +105,7 @@ def _mirror(
     (ids,) = ask_all([("HKEYS", keys.index(resource, generation, MIRROR))])
     objects = keys.objects(resource, generation)
     chunks = [("HMGET", objects, *ids[at : at + CHUNK]) for at in range(0, len(ids), CHUNK)]
-    *found, now, gen = ask_all([*chunks, ("GET", keys.epoch), ("HGET", keys.of("generation"), resource)])
-    if now != str(epoch).encode():
-        raise EpochOver(f"load: epoch {epoch} is over")
+    *found, gen = ask_all([*chunks, ("HGET", keys.of("generation"), resource)])
     if (gen or b"0").decode() != generation:
         return Delta("")
     values = zip(ids, (value for chunk in found for value in chunk), strict=True)

@@ -88,24 +88,24 @@ class ScriptRunner:
         return found
 
     def _read_all(self, name: str, key: str, *more: str) -> tuple[dict[str, str], list[str]]:
-        """A hash and some strings, "" for each that is absent, without a script. They were of this epoch: it is asked
-        after all of them whether it is over.
-        """
-        asked = [("HGETALL", key), *[("GET", each) for each in more], ("GET", self.keys.epoch)]
-        flat, *texts, epoch = self._ask_all(name, asked)
-        if epoch != str(self.epoch).encode():
-            raise EpochOver(f"{name}: epoch {self.epoch} is over")
+        """A hash and some strings, "" for each that is absent, without a script."""
+        flat, *texts = self._ask_all(name, [("HGETALL", key), *[("GET", each) for each in more]])
         words = [word.decode(errors="replace") for word in flat]
         return dict(zip(words[::2], words[1::2], strict=True)), [
             (text or b"").decode(errors="replace") for text in texts
         ]
 
     def _ask_all(self, name: str, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The answers to commands that are sent together, without a script."""
-        answers: list[Any] = self._sent(name, lambda: in_one_go(self._client, commands))
+        """The answers to commands that are sent together, without a script. They are of this epoch: whether it is over
+        is asked last.
+        """
+        asked = [*commands, ("GET", self.keys.epoch)]
+        answers: list[Any] = self._sent(name, lambda: in_one_go(self._client, asked))
         for answer in answers:
             if isinstance(answer, RedisError):
                 raise self._meaning(name, answer)
+        if answers.pop() != str(self.epoch).encode():
+            raise EpochOver(f"{name}: epoch {self.epoch} is over")
         return answers
 
     def _asked(self, name: str, ask: Callable[[], Any]) -> Any:

@@ -13,6 +13,7 @@ from oarlock.broker.connection import client as clients
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.steps import loading, script_runner
 from oarlock.broker.steps.loading import Changed, Endings, LoadMemo
+from oarlock.broker.steps.script_runner import ScriptRunner
 from oarlock.broker.values.claims import Batch, Claim, LoadSpec
 from oarlock.broker.values.errors import BrokerBusy, BrokerUnreachable, DataDamaged, EpochOver
 from oarlock.broker.values.events import Event
@@ -279,7 +280,9 @@ class Check(NamedTuple):
 
 
 CHECKS = {
-    "the epoch": Check(loading._asked, "now != str(epoch).encode()", "False", 0, next_epoch),
+    "the epoch": Check(
+        ScriptRunner._ask_all, "answers.pop() != str(self.epoch).encode()", "answers.pop() is self", 0, next_epoch
+    ),
     "the generation": Check(loading._read, "generation == unloaded.generation", "True", 0, swept),
     "which class an object is of": Check(
         Endings.__missing__,
