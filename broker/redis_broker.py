@@ -147,15 +147,15 @@ class RedisBroker(ScriptRunner):
         """Give back all keys of a dead or leaving holder. ``blamed``: "queue:key" that killed it; ``ended``: how it
         ended, for the histories of its keys. Returns the tasks.
         """
-        return [task.decode() for task in self._run("release", holder, blamed, ended)[1:]]
+        return _texts(self._run("release", holder, blamed, ended)[1:])
 
     def reclaim(self, limit: int = 200) -> list[str]:
         """End leases that nobody renewed. Returns the tasks given back."""
-        return [task.decode() for task in self._run("reclaim", limit)[1:]]
+        return _texts(self._run("reclaim", limit)[1:])
 
     def renew(self, holders: Sequence[str], *, lease_ms: int) -> list[str]:
         """Renew every lease of these holders. Returns those that are no longer registered."""
-        return [holder.decode() for holder in self._run("renew", lease_ms, *holders)[1:]]
+        return _texts(self._run("renew", lease_ms, *holders)[1:])
 
     def budget(self, limits: BudgetLimits, reports: Sequence[Report], *, lease_ms: int) -> Lent:
         """Lend the workers that report their shares of the API budget, for a lease. One that is not registered gets
@@ -193,11 +193,11 @@ class RedisBroker(ScriptRunner):
         that are to leave; None where there is no such worker or supervisor.
         """
         reply = self._run("drain", act, name, note)
-        return None if reply[0] == b"UNKNOWN" else [worker.decode() for worker in reply[1:]]
+        return None if reply[0] == b"UNKNOWN" else _texts(reply[1:])
 
     def acts(self, limit: int = 50) -> list[str]:
         """Lines of the audit stream that no ingestor has taken yet; each is given once, the oldest first."""
-        return [each.decode(errors="replace") for each in self._run("acts", limit)[1:]]
+        return _texts(self._run("acts", limit)[1:])
 
     def pauses(self) -> Paused:
         """What people have paused."""
@@ -236,19 +236,25 @@ class RedisBroker(ScriptRunner):
         ``told``: whether to tell which keys the events woke.
         """
         reply = self._run("ingest", resource, from_rv, to_rv, "told" if told else "", *ingest_args(events))
-        verdict = reply[0].decode()
-        if verdict == "OK":
-            flat_woken = reply[3] if told else []
-            woken = zip(flat_woken[::3], flat_woken[1::3], flat_woken[2::3], strict=True)
+        if reply[0] != b"OK":
+            return self._ingested("ingest", reply, "")
+        flat_woken = reply[3] if told else []
+        woken = zip(flat_woken[::3], flat_woken[1::3], flat_woken[2::3], strict=True)
+        with self._reading("ingest"):
             named = tuple([(task.decode(errors="replace"), int(since or 0), int(at)) for task, since, at in woken])
-            return Ingested("OK", to_rv, int(reply[1]), int(reply[2]), named)
-        return Ingested(verdict, reply[1].decode() if len(reply) > 1 else "")
+        return Ingested("OK", to_rv, int(reply[1]), int(reply[2]), named)
+
+    def _ingested(self, name: str, reply: list[Any], mark: str) -> Ingested:
+        """From a verdict and perhaps a watermark. ``mark``: what it is where the reply tells none."""
+        with self._reading(name):
+            return Ingested(reply[0].decode(), reply[1].decode() if len(reply) > 1 else mark)
 
     def compare(self, resource: str, generation: str, versions: Sequence[tuple[str, str]]) -> Compared:
         """How many of these objects (id, resourceVersion) the cache has in just this version, where ``generation`` is
         still the one that is read; else none. With "" it tells the generation.
         """
-        return comparing.compare(resource, generation, versions, self.keys, partial(self._ask_all, "compare"))
+        with self._reading("compare"):
+            return comparing.compare(resource, generation, versions, self.keys, partial(self._ask_all, "compare"))
 
     def pass_to(self, resource: str, from_rv: str, to_rv: str) -> bool:
         """Move the watermark, if it still is ``from_rv``: nothing of the resource has happened up to ``to_rv``."""
@@ -269,8 +275,7 @@ class RedisBroker(ScriptRunner):
 
     def commit_list(self, resource: str, generation: str, rv: str) -> Ingested:
         """Make the staged generation the cache. "OK", "OLD" (watch from ``watermark``) or "BUSY"."""
-        reply = self._run("commit_list", resource, generation, rv)
-        return Ingested(reply[0].decode(), reply[1].decode() if len(reply) > 1 else rv)
+        return self._ingested("commit_list", self._run("commit_list", resource, generation, rv), rv)
 
     def republish(self, chunk: int = 500) -> int:
         """Publish one chunk of the objects that a list may have changed. Returns the steps still to do."""
@@ -287,8 +292,7 @@ class RedisBroker(ScriptRunner):
 
     def pause(self, reason: str) -> str:
         """Let no turn begin from here on, for this reason. With "", let turns begin again. Returns the phase."""
-        phase: str = self._run("pause", reason)[1].decode()
-        return phase
+        return _texts(self._run("pause", reason)[1:])[0]
 
     def look(self, resource: str, *, ids: Sequence[str] = (), index: Sequence[str] = ()) -> tuple[str, list[Cached]]:
         """Cached objects by id or by index entry, each once, and the watermark at which they were read. Where there may
@@ -330,3 +334,8 @@ class RedisBroker(ScriptRunner):
         if not all(mark.isascii() and mark.isdigit() for mark in marks.values()):
             raise self._damaged("watermarks", "one is no resourceVersion")
         return marks
+
+
+def _texts(flat: list[bytes]) -> list[str]:
+    """For logs and people. Whoever may write to Redis may put there what is no text."""
+    return [each.decode(errors="replace") for each in flat]
