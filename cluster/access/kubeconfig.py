@@ -38,6 +38,13 @@ class Entry:
             raise ConfigError(f"kubeconfig {self.path}: {key} of {self.name!r} must be true or false")
         return value
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The members of a value that must be a list, as text; empty if absent."""
+        value = self.values.get(key) or []
+        if not isinstance(value, list):
+            raise ConfigError(f"kubeconfig {self.path}: {key} of {self.name!r} must be a list")
+        return tuple(map(str, value))
+
     def file(self, key: str) -> Path | None:
         """A path, made absolute from the folder of the kubeconfig; None if absent."""
         value = self.text(key)

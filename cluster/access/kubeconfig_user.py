@@ -58,9 +58,13 @@ def _impersonation(user: Entry) -> list[tuple[str, str]]:
         headers.append(("Impersonate-User", user.text("as")))
     if user.text("as-uid"):
         headers.append(("Impersonate-Uid", user.text("as-uid")))
-    headers.extend(("Impersonate-Group", str(group)) for group in user.values.get("as-groups") or ())
-    for key, values in (user.values.get("as-user-extra") or {}).items():
-        headers.extend((f"Impersonate-Extra-{quote(str(key), safe='')}", str(value)) for value in values)
+    headers.extend(("Impersonate-Group", group) for group in user.texts("as-groups"))
+    extra = user.values.get("as-user-extra") or {}
+    if not isinstance(extra, dict):
+        raise ConfigError(f"kubeconfig {user.path}: as-user-extra of {user.name!r} must be a mapping")
+    of_user = Entry(user.name, extra, user.path)
+    for key in extra:
+        headers.extend((f"Impersonate-Extra-{quote(str(key), safe='')}", value) for value in of_user.texts(key))
     return headers
 
 
@@ -84,7 +88,7 @@ def _exec_spec(user: Entry, cluster: Entry, server: str, tls: TlsOptions) -> Exe
     return ExecSpec(
         api_version=entry.text("apiVersion"),
         command=resolve_command(entry.text("command"), user.path.parent),
-        args=tuple(str(argument) for argument in values.get("args") or ()),
+        args=entry.texts("args"),
         env=tuple(environment),
         install_hint=entry.text("installHint"),
         cluster=_cluster_info(cluster, server, tls) if entry.flag("provideClusterInfo") else None,

@@ -231,6 +231,16 @@ BAD_EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "log-in"
             kubeconfig({"insecure-skip-tls-verify": "yes"}), "of 'c' must be true or false", id="flag as text"
         ),
         pytest.param(kubeconfig(user={"token": 7}), "token of 'u' must be a string", id="token a number"),
+        pytest.param(kubeconfig(user={"as-groups": "admins"}), "as-groups of 'u' must be a list", id="groups as text"),
+        pytest.param(
+            kubeconfig(user={"as-user-extra": "view"}), "as-user-extra of 'u' must be a mapping", id="extra as text"
+        ),
+        pytest.param(
+            kubeconfig(user={"as-user-extra": {"scopes": "view"}}), "scopes of 'u' must be a list", id="extra no list"
+        ),
+        pytest.param(
+            kubeconfig(user={"exec": {**BAD_EXEC, "args": "token"}}), "args of 'u' must be a list", id="args as text"
+        ),
         pytest.param(kubeconfig(user={"tokenFile": "nowhere"}), "cannot read the token file ", id="token file missing"),
         pytest.param(
             kubeconfig(user={"client-certificate-data": b64(b"x")}),
