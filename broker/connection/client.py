@@ -37,7 +37,7 @@ from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 
 __all__ = ["BadRedisUrl", "RunGuard", "TlsFiles", "connect", "connect_like", "in_one_go", "pool_of", "send"]
 
-
+TIMEOUT_S = 4.0
 KEEPALIVE: dict[str, Any] = {
     "socket_keepalive": True,
     "socket_keepalive_options": {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3},
@@ -50,7 +50,7 @@ seconds; after a minute the kernel takes such a connection for broken.
 def connect(
     url: str,
     *,
-    timeout_s: float = 4.0,
+    timeout_s: float = TIMEOUT_S,
     guard: RunGuard | None = None,
     shard: str = "0",
     tls: TlsFiles = NO_FILES,
@@ -62,7 +62,7 @@ def connect(
     return _Client(pool_of(parse(url), timeout_s=timeout_s, retry=no_retry(), guard=guard, shard=shard, tls=tls))
 
 
-def connect_like(client: redis.Redis, *, timeout_s: float = 4.0) -> redis.Redis:
+def connect_like(client: redis.Redis) -> redis.Redis:
     """Another client of the server that ``client`` is for, with its login and TLS, that sends each command once.
 
     Raises BadRedisUrl for a client of a Sentinel or a cluster: a URL says more of these.
@@ -79,8 +79,8 @@ def connect_like(client: redis.Redis, *, timeout_s: float = 4.0) -> redis.Redis:
             connection_class=pool.connection_class,
             protocol=2,
             decode_responses=False,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=TIMEOUT_S,
             retry=no_retry(),
             retry_on_timeout=False,
             health_check_interval=0,
@@ -173,6 +173,7 @@ class _Client(redis.Redis):
 
     def __init__(self, pool: redis.ConnectionPool) -> None:
         super().__init__(connection_pool=pool)
+        self.auto_close_connection_pool = True  # else close() closes nothing: it is nobody else's pool
         self._kept: Any = None
         self._found = issubclass(pool.connection_class, Found)
         self._kept_by_pid = 0

@@ -121,6 +121,18 @@ def test_an_error_is_an_answer(admin: redis.Redis, server: EmbeddedRedis) -> Non
     assert client._kept.__dict__["_sock"] is before  # type: ignore[attr-defined]
 
 
+def test_a_client_that_was_closed_holds_no_connection(admin: redis.Redis, server: EmbeddedRedis) -> None:
+    client = connect(server.url("admin"))
+    send(client, [("PING",), ("GET", "n")])()
+    in_one_go(client, [("GET", "n")])
+    pooled = client.connection_pool.get_connection()
+    client.connection_pool.release(pooled)
+    kept = client._kept  # type: ignore[attr-defined]
+    client.close()
+    assert (kept._sock, pooled._sock) == (None, None)
+    assert in_one_go(client, [("GET", "n")]) == [None], "it may be used again"
+
+
 def test_several_calls_go_out_together(
     admin: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
