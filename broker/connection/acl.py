@@ -8,7 +8,7 @@ who may only read. Redis 6.2 and later understand all rules.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 _DATA = "+@read +@write +@connection +@transaction"
 _NO_HARM = "-@dangerous -@scripting"  # FLUSHALL, KEYS, CONFIG, ...; EVAL, FUNCTION, FCALL
@@ -45,18 +45,8 @@ def acl_file(passwords: Mapping[str, str]) -> str:
     ``passwords`` has one for each of ``USERS``, and for those of ``SERVERS`` there are; raises KeyError where one is
     missing.
     """
-    digests = {user: hashlib.sha256(passwords[user].encode()).hexdigest() for user in USERS}
-    digests |= {user: hashlib.sha256(passwords[user].encode()).hexdigest() for user in SERVERS if user in passwords}
-    return _lines(digests)
-
-
-def template(users: Iterable[str] = USERS) -> str:
-    """The same file with ``<user>`` where each digest belongs: no server starts with it as it is."""
-    return _lines({user: f"<{user}>" for user in users})
-
-
-def _lines(digests: Mapping[str, str]) -> str:
-    rules = {**USERS, **SERVERS}
+    users = {**USERS, **{user: rules for user, rules in SERVERS.items() if user in passwords}}
     lines = ["user default off resetpass resetkeys resetchannels -@all"]
-    lines += [f"user {user} on #{digest} {rules[user]}" for user, digest in digests.items()]
+    for user, rules in users.items():
+        lines.append(f"user {user} on #{hashlib.sha256(passwords[user].encode()).hexdigest()} {rules}")
     return "\n".join(lines) + "\n"

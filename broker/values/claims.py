@@ -49,8 +49,7 @@ class LoadSpec(NamedTuple):
         words = [self.queue, self.owners, *("/".join(child) for child in self.children)]
         if self.rate_per_s:
             words.insert(2, f"rate={self.rate_per_s!r}")
-        if self.local_caches:
-            words += (f"{resource}/{version or '-'}/mirror" for resource, version in self.local_caches)
+        words += (f"{resource}/{version or '-'}/mirror" for resource, version in self.local_caches)
         return " ".join(words)
 
     @property

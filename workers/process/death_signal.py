@@ -11,31 +11,23 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)  # bound here: a child between fork and exec should load nothing
 
 
-def die_with_parent(signum: int = signal.SIGKILL, *, parent_pid: int | None = None) -> None:
+def die_with_parent(signum: int = signal.SIGKILL, *, parent_pid: int) -> None:
     """Ask the kernel to send this process ``signum`` when its parent ends; for use in a child after a fork.
 
-    ``parent_pid`` is what ``os.getpid()`` gave before the fork; without it, a parent that ended before this call was
-    reached goes unnoticed. Ends this process at once if the parent is another by now. Raises OSError where the kernel
-    refuses.
+    ``parent_pid`` is what ``os.getpid()`` gave before the fork. Ends this process at once if the parent is another by
+    now. Raises OSError where the kernel refuses.
     """
-    expected = os.getppid() if parent_pid is None else parent_pid
     if _LIBC.prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"prctl(PR_SET_PDEATHSIG): {os.strerror(code)}")
-    if os.getppid() != expected:
+    if os.getppid() != parent_pid:
         os.kill(os.getpid(), signum)
-
-
-def dying_with_this_process(signum: int = signal.SIGKILL) -> Callable[[], None]:
-    """``die_with_parent`` bound to the calling process, to be called in its child (a fork, or a preexec_fn)."""
-    parent_pid = os.getpid()
-    return lambda: die_with_parent(signum, parent_pid=parent_pid)
 
 
 def command_dying_with_this_process(command: Sequence[str], signum: int = signal.SIGKILL) -> list[str]:

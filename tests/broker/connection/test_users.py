@@ -169,11 +169,3 @@ def test_what_is_missing_is_said_of_each_user(tmp_path: Path) -> None:
     ]
     assert not path.exists()
     assert "short" not in result.stderr.replace("shorter", "")
-
-
-def test_the_template_is_the_file_without_digests() -> None:
-    passwords = dict.fromkeys(acl.USERS, LONG)
-    digest = acl.acl_file(passwords).split("#")[1].split()[0]
-    assert acl.acl_file(passwords) == "".join(
-        line.replace(f"#<{line.split()[1]}>", f"#{digest}") for line in acl.template().splitlines(keepends=True)
-    )

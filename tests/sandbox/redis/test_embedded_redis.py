@@ -24,7 +24,7 @@ from oarlock.broker.steps import script_texts
 from oarlock.sandbox.host import free_port
 from oarlock.sandbox.redis import redis_binary
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis, RedisNotStarted
-from oarlock.workers.process.death_signal import command_dying_with_this_process, dying_with_this_process
+from oarlock.workers.process.death_signal import command_dying_with_this_process, die_with_parent
 from tests import ROOT
 from tests.broker.broker_servers import server_binaries
 
@@ -185,10 +185,9 @@ def test_a_fork_ends_with_its_parent() -> None:
     reading, writing = os.pipe()
     parent = os.fork()
     if parent == 0:
-        bind = dying_with_this_process()
-        child = os.fork()
+        parent_pid, child = os.getpid(), os.fork()
         if child == 0:
-            bind()
+            die_with_parent(parent_pid=parent_pid)
             os.write(writing, f"{os.getpid()}\n".encode())
             signal.pause()
         signal.pause()
