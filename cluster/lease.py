@@ -44,11 +44,7 @@ class Swap(StrEnum):
 
 
 class LeaseError(Exception):
-    """A Lease could not be read. `answer` is what came back."""
-
-    def __init__(self, text: str, answer: Answer) -> None:
-        super().__init__(text)
-        self.answer = answer
+    """A Lease could not be read."""
 
 
 class LeaseCell:
@@ -63,7 +59,7 @@ class LeaseCell:
         if answer.code == 404 and answer.status is not None:
             return None
         if not answer.ok:
-            raise LeaseError(f"cannot read Lease {self.namespace}/{self.name}: {answer.message}", answer)
+            raise LeaseError(f"cannot read Lease {self.namespace}/{self.name}: {answer.message}")
         return held(answer)
 
     async def swap(self, before: HeldLease | None, after: LeaseSpec) -> tuple[Swap, HeldLease | None, Answer]:
@@ -110,7 +106,7 @@ def held(answer: Answer) -> HeldLease:
             answer.body,
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise LeaseError(f"not a Lease: {answer.body[:120]!r}", answer) from error
+        raise LeaseError(f"not a Lease: {answer.body[:120]!r}") from error
 
 
 def lease_body(namespace: str, name: str, before: HeldLease | None, after: LeaseSpec) -> bytes:

@@ -98,10 +98,7 @@ class LeaseWatch:
             return Heard(News.READ)
         assert self._swapping is not None
         (swapping, purpose), self._swapping = self._swapping, None
-        try:
-            result, held, answer = swapping.result()
-        except LeaseError as error:
-            result, held, answer = Swap.UNKNOWN, None, error.answer
+        result, held, answer = swapping.result()
         if result is Swap.WON and held is not None:
             self._observe(held, now_ms)
             self.confirmed_ms = self.asked_ms

@@ -9,7 +9,6 @@ import pytest
 import redis
 
 from oarlock.broker.keys import PROTOCOL
-from oarlock.cluster.answer import Answer
 from oarlock.cluster.lease import HeldLease, LeaseError
 from oarlock.workers.epoch.bootstrap import Bootstrap, Stage
 from oarlock.workers.epoch.coordinator import FleetRefused
@@ -317,7 +316,7 @@ def test_who_cannot_read_the_lease_warns_once(
 ) -> None:
     """With the defaults, this line is all that tells of an API server that is not reached."""
     away: Future[HeldLease | None] = Future()
-    away.set_exception(LeaseError("cannot connect to 192.0.2.1:6443: Connection refused", Answer(0)))
+    away.set_exception(LeaseError("cannot connect to 192.0.2.1:6443: Connection refused"))
     monkeypatch.setattr(rig.lease, "read", lambda: away)
     rig.start()
     rig.run_for(5_000)

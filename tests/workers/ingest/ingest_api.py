@@ -251,7 +251,7 @@ class ScriptedLease:
         self.reads += 1
         if not self.reachable:
             future: Future[HeldLease | None] = Future()
-            future.set_exception(LeaseError("cannot read Lease", Answer(0)))
+            future.set_exception(LeaseError("cannot read Lease"))
             return future
         return self._answer(self.held)
 
