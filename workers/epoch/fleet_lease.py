@@ -9,7 +9,6 @@ last one may still be writing.
 
 from __future__ import annotations
 
-import asyncio
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -120,10 +119,10 @@ class ApiLease:
         self._io, self._cell = io, cell
 
     def read(self) -> Future[HeldLease | None]:
-        return asyncio.run_coroutine_threadsafe(self._cell.read(), self._io.loop)
+        return self._io.submit(self._cell.read())
 
     def swap(self, before: HeldLease | None, after: LeaseSpec) -> Future[Swapped]:
-        return asyncio.run_coroutine_threadsafe(self._cell.swap(before, after), self._io.loop)
+        return self._io.submit(self._cell.swap(before, after))
 
 
 def _number(text: str | None) -> int:

@@ -94,7 +94,7 @@ class ApiListerWatcher:
                 end = End(Ending.CLOSED)
             buffer.finish(end)
 
-        buffer.filled_by(asyncio.run_coroutine_threadsafe(run(), self._io.loop).cancel)
+        buffer.filled_by(self._io.submit(run()).cancel)
         return buffer
 
     async def _watch(self, rv: str, buffer: StreamBuffer[WatchEvent]) -> None:

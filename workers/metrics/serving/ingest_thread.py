@@ -64,7 +64,7 @@ class IngestMetrics:
         while True:
             if said is None or said.done():
                 try:
-                    said = asyncio.run_coroutine_threadsafe(self._heard(), io.loop)
+                    said = io.submit(self._heard())
                 except RuntimeError:
                     return  # closed: the process is about to end
             await asyncio.sleep(POKE_S)
