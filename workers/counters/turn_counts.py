@@ -54,9 +54,9 @@ class TurnCounts:
             self._gc_due_s = now_s + GC_EVERY_S
             self._count_gc()
 
-    def _skipped(self, skips: Mapping[str, int], needs: str) -> None:
-        """``needs``: words such as ``pods=7``. A turn counts once, whatever it waits for, as upstream."""
-        for word in needs.split():
+    def _skipped(self, skips: Mapping[str, int], min_rv: str) -> None:
+        """``min_rv``: words such as ``pods=7``. A turn counts once, whatever it waits for, as upstream."""
+        for word in min_rv.split():
             at = skips.get(word.partition("=")[0])
             if at is not None:
                 self._ints[at] += 1

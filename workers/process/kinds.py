@@ -41,8 +41,7 @@ def enabled_queues(text: str) -> tuple[str, ...]:
     chosen = [queue for name, queue in names.items() if _enabled(name, words)]
     if not chosen:
         raise BadSetting(f"OARLOCK_CONTROLLERS={text} enables nothing; there are *, {', '.join(names)}")
-    fan_outs = [queue for queue in FAN_OUTS if any(_wakes(queue, each) for each in chosen)]
-    return (*chosen, *fan_outs)
+    return (*chosen, *(queue for queue, fan_out in FAN_OUTS.items() if fan_out.target in chosen))
 
 
 def _enabled(name: str, words: Sequence[str]) -> bool:
@@ -52,10 +51,6 @@ def _enabled(name: str, words: Sequence[str]) -> bool:
         if word.removeprefix("-").removesuffix(FLAG_SUFFIX) == name:
             return False
     return "*" in words
-
-
-def _wakes(fan_out: str, queue: str) -> bool:
-    return FAN_OUTS[fan_out].target == queue
 
 
 def kinds_of(queues: Sequence[str]) -> frozenset[str]:

@@ -110,14 +110,12 @@ class TurnOutcome:
         self.open.discard(field)
         self.changes.append(Change.drop(field))
 
-    def _close(self, write: Write) -> None:
-        self.open.discard(f"{write.verb} {write.target}")
-
     def delete_answered(self, write: Write) -> None:
         """The pod is deleted, by us or not. The cache may still show it: until then it must not count again."""
-        self._close(write)
+        field = f"delete {write.target}"
+        self.open.discard(field)
         self.attempted = True
-        self.changes.append(Change.set(f"delete {write.target}", f"answered uid={write.uid} rv={write.rv}"))
+        self.changes.append(Change.set(field, f"answered uid={write.uid} rv={write.rv}"))
 
     def deletes_seen(self, deletes: Iterable[ExpectedDelete], present: set[str]) -> bool:
         """Whether the cache shows every answered delete. ``present``: UIDs of pods neither terminating nor gone."""

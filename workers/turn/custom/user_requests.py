@@ -33,6 +33,7 @@ from oarlock.controllers.requests import (
 )
 from oarlock.controllers.whole_routes import concerns_entry, named
 from oarlock.workers.process.log_line import discreet
+from oarlock.workers.turn.custom.child_writes import field_manager
 from oarlock.workers.turn.custom.inputs import of_status
 from oarlock.workers.turn.steps import Announce, Look, Read, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
@@ -201,7 +202,7 @@ class Answers:
             change = orjson.loads(body)
             change["metadata"] = {**(change.get("metadata") or {}), "uid": seen.uid, "resourceVersion": seen.rv}
             body = orjson.dumps(change)
-        manager = f"oarlock-{self._controller.name}"
+        manager = field_manager(self._controller)
         force = verb == "apply" and seen is not None  # else it could take over an object that the cache has yet to show
         answer = yield from self._send(Write(verb, *place, body, manager=manager, force=force))
         if verb == "status":
