@@ -35,7 +35,6 @@ class EpochStore(Protocol):
 
 class RedisSide:
     """One shard through one client. ``guard``: the one that the client was made with. ``clock``: of the scripts.
-
     ``fleet``: whose epochs it begins.
 
     ``client_of``: makes a client for another shard's data; without it that data lies beside ours. ``wrap``: is applied

@@ -121,7 +121,6 @@ class Settings:
             raise BadSetting(
                 f"OARLOCK_SHARD={self.shard!r} is no shard of OARLOCK_SHARDS={self.shards}: give 0 to {self.shards - 1}"
             )
-
         if not re.fullmatch(NAMESPACE, self.lease_namespace):
             raise BadSetting(
                 f"OARLOCK_LEASE_NAMESPACE={self.lease_namespace} cannot be a namespace: give small letters, digits and"

@@ -23,8 +23,6 @@ FUNCTION = "oarlock.turn"
 
 DATA_BYTES_MAX = 4096
 _KEY = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9.]{0,252}/)?[A-Za-z0-9][-A-Za-z0-9.]{0,252}")
-
-
 _SHARD = re.compile(r"-s([0-9]{1,2})$")
 
 

@@ -50,8 +50,7 @@ class View(NamedTuple):
 
 class TurnContext(NamedTuple):
     """What the turns of one kind share in a process. ``view_age_max_ms``: no deletes on an older view. ``limited``:
-    whether anything limits requests. ``may_go_on``: whether a turn may create more pods than one decision asks
-    for.
+    whether anything limits requests. ``may_go_on``: whether a turn may create more pods than one decision asks for.
     """
 
     view_age_max_ms: int

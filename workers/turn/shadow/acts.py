@@ -10,8 +10,8 @@ from oarlock.workers.turn.shadow.seen import ACTIVE, ENDING, Child, Seen
 
 class Acts(NamedTuple):
     """``created``: new children by UID. ``ended``: those that were not being deleted and are now, or have gone.
-    ``sized``: ReplicaSets by UID, with the new size. ``adopted``: UIDs;
-    ``relabelled``: not all had been orphans with the same labels before.
+    ``sized``: ReplicaSets by UID, with the new size. ``adopted``: UIDs; ``relabelled``: not all had been orphans with
+    the same labels before.
 
     What others did: ``spec``: the owner was changed. ``left``: how many children are active no more. ``gone``:
     whether one that was being deleted has gone. ``changed``: something else about a child is another. ``nodes``: the

@@ -26,8 +26,8 @@ ACTIVE, ENDING, FINISHED = "active", "ending", "finished"
 
 class Child(msgspec.Struct, frozen=True, array_like=True):
     """A pod or ReplicaSet of the owner. ``like``: for which of several alike the rules leave the choice open. ``size``:
-    of a ReplicaSet; ``settled``: its
-    pods have followed it. ``digest``: of all that upstream's controller of the owner does not write itself.
+    of a ReplicaSet; ``settled``: its pods have followed it. ``digest``: of all that upstream's controller of the owner
+    does not write itself.
     """
 
     name: str

@@ -23,8 +23,7 @@ class Wanted(msgspec.Struct, frozen=True, array_like=True):
     """``creates``: how many by place: a node, "" for pods that are alike, or ``REPLICASETS``. ``deletes``: UIDs.
     ``sizes``: of ReplicaSets, by UID; ``new_size``: of the one to create. ``touches``: UIDs of children to adopt, to
     release or to label anew. ``status``: the patch, without times; left out beside other writes, which change it.
-    ``others``: whatever else, in words. ``revision``: of the daemon pods to
-    create.
+    ``others``: whatever else, in words. ``revision``: of the daemon pods to create.
     """
 
     creates: Mapping[str, int] = {}
