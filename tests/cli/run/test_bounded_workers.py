@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from oarlock.cli import logs
+from oarlock.cli.options import process_options
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from oarlock.workers.supervisor import worker_command
 from tests.cli.cli_helpers import call, problems
@@ -36,6 +37,7 @@ def started(server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(worker_command, "run_fleet", run_fleet)
     monkeypatch.setattr(logs, "set_up", lambda *args, **options: None)
+    monkeypatch.setattr(process_options, "check_no_threads", lambda what: None)  # the fleet of other tests has some
     (tmp_path / "kubeconfig").write_text(KUBECONFIG)
 
     def start(code: str, *flags: str) -> tuple[list[str], int]:
