@@ -10,6 +10,7 @@ import pytest
 from oarlock.broker.expectations import Expectations
 from oarlock.broker.values.claims import Claim
 from oarlock.broker.values.objects import Cached
+from oarlock.broker.values.turns import Change, Verdict
 from oarlock.controllers.deployment.model import DeploymentCondition, DeploymentStatus
 from oarlock.controllers.deployment.plan import Plan, StatusPlan, StatusWrite
 from oarlock.controllers.objects import codec
@@ -29,14 +30,15 @@ ANSWERED = ["owner", "uid-web", "scale replicasets/new", "answered uid=uid-new l
 
 def turn(
     observed: int,
-    status: DeploymentStatus,
+    status: DeploymentStatus | None,
     late: LateStatus,
     now_ms: int,
     error: str = "",
     before: DeploymentStatus | None = None,
+    again_ms: int | None = None,
 ) -> tuple[bool, Any]:
     """Whether the status was sent, and the end of a turn that does nothing else. The new ReplicaSet is of generation 2
-    and has observed ``observed``.
+    and has observed ``observed``. ``again_ms``: when the status has to be looked at again.
     """
     replicaset = sized("new", 4, generation=2, observed=observed)
     children = [Cached("7", replicaset.uid, codec.encode(replicaset))]
@@ -46,7 +48,7 @@ def turn(
     controller = msgspec.structs.replace(
         CONTROLLERS["deployment"],
         decide=lambda snapshot, now_ms: Plan(error=error),
-        status=lambda *given, **named: StatusPlan(StatusWrite(status, "")),
+        status=lambda *given, **named: StatusPlan(None if status is None else StatusWrite(status, ""), again_ms),
     )
     outcome = TurnOutcome(claim._replace(now_ms=now_ms))
     running = rollout(
@@ -89,3 +91,11 @@ def test_one_that_waits_is_looked_at_again_and_waits_once() -> None:
     waits, end = turn(1, COUNTS, late, 0)
     assert (waits, end.delay_ms) == (False, PUT_OFF_MS)
     assert turn(1, COUNTS, late, PUT_OFF_MS)[0]
+
+
+@pytest.mark.parametrize(("status", "ms"), [(None, 400), (None, 60_000), (COUNTS, 400)])
+def test_the_key_comes_back_for_what_time_alone_will_change(status: DeploymentStatus | None, ms: int) -> None:
+    """The deadline of a rollout, for example: no event says that it has passed."""
+    assert turn(1, status, LateStatus(), 0, again_ms=ms)[1].delay_ms == ms
+    end = turn(1, None, LateStatus(), 0, "no limit", again_ms=ms)[1]
+    assert (end.verdict, end.changes[-1]) == (Verdict.RETRY, Change.again(ms)), "no failure puts it off"

@@ -133,6 +133,26 @@ def test_a_name_that_is_taken(owner: dict[str, Any], template: Any, is_ours: boo
     assert ("need", "deployments", "10") in turn.changes
 
 
+@pytest.mark.parametrize("refused", ["the create", "the count of a collision", "the status"])
+def test_the_key_waits_for_as_long_as_the_server_asks(refused: str) -> None:
+    busy = Answer(429, b"too many requests", retry_after_s=7.0)
+    turn = Played(
+        claimed() if refused != "the status" else claimed(owner=msgspec.structs.replace(DEPLOYMENT, paused=True))
+    )
+    step = turn.step()
+    if refused == "the count of a collision":
+        turn.step([refusal(409, "AlreadyExists")])
+        turn.step([answer(raw("web-x", "uid-rs", "9", ownerReferences=[STRANGER]))])
+        step = turn.step([answer(raw("web", "uid-web", "8"))])
+    assert sent(step)[0] == ("create" if refused == "the create" else "status")
+    step = turn.step([busy])
+    if step is not None:
+        assert sent(step)[0] == "status", "that it failed is news"
+        turn.step([answer(raw("web", "uid-web", "10"))])
+    assert turn.finish is not None
+    assert (turn.finish.verdict, turn.finish.delay_ms) == (Verdict.RETRY, 7_000)
+
+
 @pytest.mark.parametrize(
     ("live", "adopts"),
     [

@@ -50,3 +50,8 @@ def test_that_a_rollout_without_pods_is_done_is_said_of_the_replicaset_it_made()
     create, status = written(deployment, owned("old", revision=1))
     assert (create.verb, status.verb) == ("create", "status")
     assert f'ReplicaSet \\"{create.name}\\" has successfully progressed.'.encode() in status.body
+
+
+def test_that_one_without_pods_was_made_waits_for_the_turn_that_its_event_brings() -> None:
+    deployment = dep(0, status=said(0, 0, 0, 0, conditions=(condition("MinimumReplicasAvailable", type="Available"),)))
+    assert [each.verb for each in written(deployment, owned("old", revision=1))] == ["create"]

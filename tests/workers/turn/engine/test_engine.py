@@ -20,10 +20,10 @@ from oarlock.controllers.objects.selector import LabelSelector
 from oarlock.controllers.registry import CONTROLLERS
 from oarlock.workers.turn.engine.engine import Engine
 from oarlock.workers.turn.engine.turn_engine import LOAD_MIN, OUTAGE_AFTER, load_spec
-from oarlock.workers.turn.steps import TurnFailed, Write
+from oarlock.workers.turn.steps import Grant, TurnFailed, Write
 from tests.simulation.world import refusal
 from tests.workers.turn.turn_rig import UNANSWERED, WORKER, Rig, RigApi, fail_with
-from tests.workers.turn.turns import through
+from tests.workers.turn.turns import arrived, through
 
 KEY = "default/web"
 
@@ -299,6 +299,60 @@ def test_one_that_is_abandoned_leaves_its_writes_announced_and_lets_others_in() 
     assert len(pending) == 7, "also the three that were answered: a turn enters answers at its end"
     first.abandon()
     assert len(api.told) == 3, "it is over once"
+
+
+# -- under a budget of the fleet
+
+
+class LendingApi(RigApi):
+    """Promises what is wanted, and keeps what it was asked for, and what it was given back."""
+
+    def __init__(self, rig: Rig) -> None:
+        super().__init__(rig.world, rig.clock)
+        self.promises: list[tuple[int, float]] = []
+        self.given_back: list[int] = []
+
+    def promise(self, count: int, wait_s: float) -> Any:
+        self.promises.append((count, wait_s))
+        return arrived(Grant(count, 1))
+
+    def redeem(self, count: int) -> None:
+        self.given_back += [count] * (count > 0)
+
+
+def lending() -> tuple[Rig, LendingApi, Engine, Batch]:
+    """A worker whose turn is to create three pods."""
+    rig = Rig(fleet_api_qps=50.0)
+    rig.owner(3)
+    api = LendingApi(rig)
+    engine = Engine(rig.broker, api, rig.settings, rig.clock)
+    engine.register("lent", "supervisor")
+    batch = engine.claim("lent", 8)
+    assert isinstance(batch, Batch)
+    return rig, api, engine, batch
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "left_s"), [pytest.param(2_001, 20.499, id="less of it"), pytest.param(30_000, 0.0, id="none")]
+)
+def test_a_wave_waits_for_its_tokens_while_the_turn_has_time(took_ms: int, left_s: float) -> None:
+    """Half of the turn's time, from its begin: what it has learned by then must not be lost with the rest."""
+    rig, api, engine, batch = lending()
+    api.refuse = lambda write: rig.clock.advance(took_ms) if write.verb == "create" else None
+    through(engine, batch, batch.claims[0])
+    assert api.promises[0] == (1, 22.5)
+    assert api.promises[1] == (2, left_s)
+    assert api.given_back == [], "all that was promised was sent"
+    assert engine.may_go_on()
+
+
+def test_what_was_promised_and_is_not_sent_is_for_others() -> None:
+    rig, api, engine, batch = lending()
+    rig.broker.release("lent")  # so nothing can be announced
+    with pytest.raises(ClaimLost):
+        through(engine, batch, batch.claims[0])
+    assert (api.promises, api.given_back, api.sends) == ([(1, 22.5)], [1], [])
+    assert engine.may_go_on()
 
 
 # -- an outage
