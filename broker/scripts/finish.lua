@@ -11,6 +11,7 @@
 -- Invariant: a key leaves its lock only to idle, to its stream or to the delayed set; with a write open or a name reserved never to idle.
 -- include: cache queue locks reads history
 local at, now, reply, plans, queues, NONE = 2, now_ms(), {'OK'}, {}, {}, {}
+local needed = {} -- resources that keys are to wait for
 local VERDICTS, OPS = {ok = true, retry = true, gone = true}, {drop = true, set = true, need = true, settled = true, again = true}
 for turn = 1, whole(ARGV[1]) do -- read and check every argument before the first write
   local queue, key, count = ARGV[at], ARGV[at + 1], ARGV[at + 6] ~= '0' and whole(ARGV[at + 6]) or 0
@@ -29,6 +30,7 @@ for turn = 1, whole(ARGV[1]) do -- read and check every argument before the firs
     local counts = ARGV[from] == 'need' or ARGV[from] == 'again'
     local bad = not OPS[ARGV[from]] or not ARGV[from + 2] or (counts and not string.match(ARGV[from + 2], '^%d+$'))
     if bad then error('finish: bad change of ' .. plan.key) end
+    if ARGV[from] == 'need' then needed[ARGV[from + 1]] = true end
   end
   at = at + 7 + 3 * #plan.changes
   local last = #group.keys + 1
@@ -72,6 +74,9 @@ for queue, group in pairs(queues) do
   end
   for holder in pairs(group.ended) do redis.call('SCARD', base .. 'holder:' .. holder) end
 end
+-- These are written or read below. One of a wrong type must fail here.
+if next(needed) then redis.call('HLEN', base .. 'watermark') end
+for resource in pairs(needed) do redis.call('ZCARD', unread_key(resource)) end
 
 local function settle(plan)
   local expected, min_rvs, unsettled = plan.expected, base .. plan.queue .. ':needs', base .. plan.queue .. ':unsettled'

@@ -137,7 +137,7 @@ def test_no_line_that_old_servers_refuse(name: str) -> None:
 SCRIPTS_OF_PROTOCOL = {
     2: "a11333e43557d855cd7f0d582577c61298ac2388ac3a848c67d559f59cb03c4d",
     3: "f8d92c1cfa4ab53835e06316bea5f42ccedb38f155d625ec34714e2ac14cd118",
-    4: "f035fe9dcde90b7fa9dae007969f39730848447fb3393240cbf7fe208c1c4275",
+    4: "f83f66cfc4fdde15b371b9f5ffdb6b850289fae2dca6e31e113faf2785b55504",
 }
 """SHA-256 of the texts of all scripts, by the protocol they speak.
 
@@ -151,8 +151,8 @@ when keys that find the front of their queue full came to wait in a backlog, and
 hand over less of a key at rest, and scripts came without the functions that they do not call; when each queue came to
 have a wake list; when namespaces came to have rates, and they and controllers weights; when what the pods of a class
 have in common came to lie with the class; when an ingest came to be exact on demand; when lanes came to be four; when a
-claim beside turns came to say that others wait. Of what there was the wake list and the values of pods did change, and
-of the results that of a claim.
+claim beside turns came to say that others wait; when a finish came to look first at what is to wait for the cache. Of
+what there was the wake list and the values of pods did change, and of the results that of a claim.
 """
 
 
