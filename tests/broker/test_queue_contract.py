@@ -11,7 +11,7 @@ from oarlock.broker import keys
 from oarlock.broker.values.claims import Batch, ClaimLimits, Idle, LoadSpec
 from oarlock.broker.values.errors import ClaimLost
 from oarlock.broker.values.events import Event
-from oarlock.broker.values.turns import Entry, Finish, Verdict
+from oarlock.broker.values.turns import Change, Entry, Finish, Verdict
 from tests.broker import broker_state
 from tests.broker.broker_cases import (
     DRAIN_MS,
@@ -686,6 +686,19 @@ def test_one_call_ends_many_turns_each_by_its_own_nonce(queue_case: Case) -> Non
     assert case.worker.finish([]) == []
 
 
+def test_turns_that_end_in_one_call_have_changes_of_their_own(queue_case: Case) -> None:
+    case = opened(queue_case)
+    case.worker.add(QUEUE, ["ns/a", "ns/b", "ns/c"])
+    turns = []
+    for one in claim(case):
+        name = one.key.removeprefix("ns/")
+        case.worker.announce(one, f"uid-{name}", [Entry("create", f"pods/{name}")], lease_ms=LEASE_MS)
+        turns.append(Finish(QUEUE, one.key, one.nonce, Verdict.OK, None, (Change.drop(f"create pods/{name}"),)))
+    assert case.worker.finish(turns) == [0, 0, 0]
+    state = case.state()
+    assert not {"records", "unsettled", "state"} & state.keys()
+
+
 def test_a_claim_after_its_release_leaves_no_lock_behind(queue_case: Case) -> None:
     """A claim call still under way when its worker's death was noticed comes too late."""
     case = opened(queue_case)
@@ -830,9 +843,16 @@ def test_a_worker_that_claims_waits_for_none_of_its_queues(queue_case: Case) -> 
     assert tokens(case, OTHER) == 0
 
 
-def test_what_concerns_all_wakes_each_once(queue_case: Case) -> None:
+@pytest.mark.parametrize("by", ["hand", "time"])
+def test_what_concerns_all_wakes_each_once(queue_case: Case, by: str) -> None:
     case = two_queues(queue_case, w1=(QUEUE, OTHER), w2=(OTHER, QUEUE), w3=(OTHER,))
-    case.worker.steer("resume", "all", "by=me")
+    case.worker.steer("pause", "all", "by=me", for_ms=50)
+    assert (tokens(case), tokens(case, OTHER)) == (0, 0)
+    if by == "hand":
+        case.worker.steer("resume", "all", "by=me")
+    else:
+        case.advance(50)
+        case.worker.due()
     assert (tokens(case), tokens(case, OTHER)) == (1, 2)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from oarlock.broker.values.events import ending_of
 from oarlock.cluster.http.frames import WatchEvent
 from oarlock.controllers.registry import WATCHED
 from oarlock.workers.ingest.known_owners import KnownOwners
@@ -67,3 +68,20 @@ def test_what_has_come_with_a_controller_is_added(type_: str, owned: bool, word:
         [WatchEvent(type_, "7", orjson.dumps(body))], "6", "6", 1 << 20
     )
     assert [event.word for event in batch.events] == [word]
+
+
+@pytest.mark.parametrize(
+    ("uid", "counts"), [("o", True), pytest.param("o o", False, id="not the entry that it would count under")]
+)
+def test_a_pod_counts_under_its_owner(uid: str, counts: bool) -> None:
+    """What ends its blob is then left to its class."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
+    meta = {"namespace": "shop", "name": "web-1", "uid": "p", "resourceVersion": "7", "ownerReferences": [owner]}
+    body = orjson.dumps({"metadata": meta, "spec": {}, "status": {}})
+    projector = Projector(WATCHED["pods"], KnownOwners())
+    batch, _ = projector.batch([WatchEvent("ADDED", "7", body)], "6", "6", 1 << 20)
+    for event in (*batch.events, *projector.listed([body])):
+        assert bool(event.kind) is counts
+        assert event.blob is not None
+        whole = event.blob + (ending_of(event.kind, "p") if counts else b"")
+        assert whole == WATCHED["pods"].encode(WATCHED["pods"].from_json(body)[1])

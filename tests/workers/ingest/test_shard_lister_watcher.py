@@ -135,6 +135,17 @@ def test_own_events_pass_and_a_run_of_others_becomes_one_bookmark(source: Script
     assert rvs(found) == [("MODIFIED", "2"), ("MODIFIED", "5"), ("BOOKMARK", "6")]
 
 
+@pytest.mark.parametrize("most", [2, 3, 10])
+def test_no_more_come_than_were_asked_for(source: Scripted, clock: Clock, most: int) -> None:
+    """With the bookmark of a run of others behind them."""
+    source.events = [*(event(rv, OURS) for rv in range(2, most + 1)), event(most + 1, THEIRS), event(most + 2, OURS)]
+    stream = watch(source, clock)
+    assert rvs(stream.take(most)) == [("MODIFIED", str(rv)) for rv in range(2, most + 1)]
+    assert rvs(stream.take(most)) == [("MODIFIED", str(most + 2))]
+    source.events = [event(20, OURS), *(event(rv, THEIRS) for rv in range(21, 30)), event(30, OURS)]
+    assert len(stream.take(most)) <= most
+
+
 def test_what_has_no_namespace_is_every_shards(source: Scripted, clock: Clock) -> None:
     source.events = [event(2, None), event(3, "")]
     assert len(watch(source, clock).take(200)) == 2

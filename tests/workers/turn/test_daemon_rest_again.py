@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import pytest
 
+from oarlock.broker.expectations import Expectations
 from oarlock.broker.memory.state import ExpectHash
-from oarlock.broker.values.claims import Batch
+from oarlock.broker.values.claims import Batch, Claim
+from oarlock.workers.turn import expectations
 from oarlock.workers.turn.engine import turn_engine
 from oarlock.workers.turn.expectations import REST_MS
+from oarlock.workers.turn.turn_outcome import TurnOutcome
 from tests.workers.turn.daemon_rig import QUEUE, DaemonRig
 
 
@@ -60,3 +63,11 @@ def test_a_rest_begins_when_the_pods_were_read(monkeypatch: pytest.MonkeyPatch) 
     rig.later(1)
     rig.rest()
     assert [pod.name for pod in rig.pods()] == [failed.name]
+
+
+def test_the_key_comes_back_when_a_rest_that_begins_is_over() -> None:
+    """No event says so; and the pod's end may have been read by then, so that none of its own is to come."""
+    outcome = TurnOutcome(Claim(QUEUE, "default/agent", "n", None, [], None, "", False, 0))
+    announced = Expectations.parse(["owner", "u", "rest pods/agent-1", "uid=p"])
+    assert expectations._resting(announced, (), 1_000, 1_300, outcome) == ["agent-1"]
+    assert outcome.due_ms == 300 + REST_MS

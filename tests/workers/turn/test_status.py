@@ -126,6 +126,21 @@ def test_replica_failure_stays_when_it_was_too_late_to_send() -> None:
     )
 
 
+def test_replica_failure_goes_when_the_last_of_those_that_went_well_was_too_late() -> None:
+    plays(
+        claimed(rs(3, status=FAILED_BEFORE), pods("R")),
+        """
+        reserve 1           -> all
+        announce create 1 2 -> recorded
+        send create 1       -> 201@20
+        reserve 1           -> all
+        send create 2       -> late
+        send status 1, full 1, ready 1, available 1, no conditions @5 -> 200@30
+        retry: drop create 1; need pods 20; drop create 2; need replicasets 30
+        """,
+    )
+
+
 def test_replica_failure_goes_when_a_part_was_granted_and_went_well() -> None:
     claim, late = claimed(rs(0, status=ReplicaSetStatus(2, 2, 2, 2, None, 1, (FAILURE,))), pods("RR")), LateStatus()
     late.put_off(UID, NOW_MS - PUT_OFF_MS)
