@@ -92,6 +92,31 @@ def test_a_resync_does_not_starve_under_a_flood_that_never_ends(queue_case: Case
     assert "b/3-again" in order, "four rounds later"
 
 
+@pytest.mark.parametrize(
+    ("trigger", "lane"),
+    [
+        *(("asked", 0), ("asked by me", 0), ("resumed", 0), ("lost w-1 1800000000000", 0)),
+        *(("set replicasets/a/k", 0), ("del replicasets/a/k", 0), ("added replicasets/a/k", 0)),
+        ("status replicasets/a/k", 1),
+        *(("due", 2), ("read pods", 2), ("parked", 2), ("set pods/a/k-1", 2)),
+        *(("del pods/a/k-1", 2), ("orphans", 2), ("stat", 2), ("deployment a/k", 2), ("replicaset a/k", 2)),
+        *(("list pods", 3), ("anew", 3), ("observed replicasets/a/k", 3), ("added pods/a/k-1", 3)),
+    ],
+)
+def test_the_lane_of_each_trigger(queue_case: Case, trigger: str, lane: int) -> None:
+    """At once, and where it is not the first."""
+    case = filled(queue_case)
+    case.worker.add(QUEUE, ["a/k"], why=trigger)
+    place = case.state()["backlog"][QUEUE]["a/k"]
+    assert place % ROUND // (ROUND // len(STEPS)) == lane
+    for namespace, first in (("b", "list pods"), ("c", "due")):
+        key = f"{namespace}/k"
+        case.worker.add(QUEUE, [key], why=first)
+        case.worker.add(QUEUE, [key], why=trigger.replace("/a/", f"/{namespace}/"))
+        place = case.state()["backlog"][QUEUE][key]
+        assert place % ROUND // (ROUND // len(STEPS)) == min(lane, 2 if first == "due" else 3)
+
+
 @pytest.mark.parametrize("trigger", ["asked", f"set {QUEUE}s/a/3-00250", f"del {QUEUE}s/a/3-00250"])
 def test_a_key_that_is_asked_for_moves_up(queue_case: Case, trigger: str) -> None:
     case = filled(queue_case)

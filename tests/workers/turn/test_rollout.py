@@ -105,6 +105,18 @@ def test_a_replicaset_comes_without_pods_and_is_sized_under_the_version_it_got()
     assert ("need", "replicasets", "7") in turn.changes
 
 
+def test_one_without_pods_has_to_be_read_before_the_next_turn() -> None:
+    turn = Played(claimed(owner=msgspec.structs.replace(DEPLOYMENT, replicas=0)))
+    verb, target, _ = sent(turn.step())
+    assert verb == "create"
+    made = raw(target.removeprefix("replicasets/"), "uid-rs", "6", ownerReferences=[OWNER])
+    step = turn.step([answer(made | {"spec": SPEC | {"replicas": 0}}, 201)])
+    if step is not None:
+        assert sent(step)[0] == "status"
+        turn.step([answer(raw("web", "uid-web", "8"))])
+    assert ("need", "replicasets", "6") in turn.changes
+
+
 @pytest.mark.parametrize(
     ("owner", "template", "is_ours"),
     [(OWNER, LIVE_TEMPLATE, True), (OWNER, OTHER_TEMPLATE, False), (STRANGER, LIVE_TEMPLATE, False)],
