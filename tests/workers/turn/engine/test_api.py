@@ -39,6 +39,7 @@ from oarlock.workers.counters.table import Row, own_row
 from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.settings import Settings
+from oarlock.workers.turn.engine import api as api_module
 from oarlock.workers.turn.engine.api import KubeApi
 from oarlock.workers.turn.steps import Grant, Write
 
@@ -298,6 +299,19 @@ def test_a_burst_goes_out_at_the_same_time(server: Server, api: KubeApi) -> None
     assert time.monotonic() - begun_s < 40 * 0.2, "one after the other would take longer"
     pods = server.objects("Pod")
     assert [answer.uid for answer in answers] == [pods[write.name]["metadata"]["uid"] for write in writes]
+
+
+def test_events_are_held_back_for_a_moment_after_each_write(
+    server: Server, api: KubeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next wave of the turn is to come."""
+    _, owner = server.owner()
+    monkeypatch.setattr(api_module, "BUSY_S", 60.0)
+    assert not api._busy()
+    send(api, *creates(owner, 1))
+    assert api._busy()
+    monkeypatch.setattr(api_module, "BUSY_S", 0.0)
+    assert not api._busy(), "nothing is under way"
 
 
 def test_nothing_is_sent_after_the_deadline(server: Server, api: KubeApi) -> None:
