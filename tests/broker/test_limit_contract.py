@@ -246,6 +246,10 @@ def test_a_supervisor_that_sleeps_is_told_of_the_first_in_line(queue_case: Case)
     began(case)
     assert case.worker.wait_timer()
     assert case.worker.due()[1] == 2_000
+    case.advance(2_000)
+    assert case.worker.due() == (1, 2_000), "and of each of the others"
+    case.advance(2_000)
+    assert case.worker.due() == (1, None)
 
 
 def test_without_a_limit_nothing_is_kept(queue_case: Case) -> None:

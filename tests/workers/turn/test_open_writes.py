@@ -233,6 +233,23 @@ def test_the_cache_answers(letters: str, record: str, changes: str) -> None:
     assert plays(claimed(owner, pods(letters), record, "reserved 1"), f"ok: {changes}")
 
 
+@pytest.mark.parametrize(
+    ("replicas", "letters"), [pytest.param(2, "RRR", id="it has changed"), pytest.param(1, "RtR", id="it is ending")]
+)
+def test_what_the_cache_has_ended_counts_no_more(replicas: int, letters: str) -> None:
+    """In the turn that finds it out: one pod is too many, and nothing that is under way takes one away."""
+    three = ReplicaSetStatus(3, 3, 3, 3, observed_generation=1)
+    plays(
+        claimed(wants(replicas, three), pods(letters), "delete 1@6"),
+        """
+        reserve 1 -> all
+        announce delete 0@7 -> recorded
+        send delete 0@7 -> 200@20
+        ok: drop delete 1; answered 0@7
+        """,
+    )
+
+
 def test_a_cache_that_is_behind_answers_nothing() -> None:
     """The delete was decided on a live list: that the cache, at 10, lacks the pod of 12 is no news of its end."""
     plays(claimed(wants(1), pods("R"), "delete 1@12"), "ok")

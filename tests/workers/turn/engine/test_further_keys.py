@@ -11,7 +11,7 @@ import pytest
 from oarlock.broker.values.claims import Batch, Claim, Idle
 from oarlock.broker.values.errors import EpochOver
 from oarlock.broker.values.objects import Cached
-from oarlock.workers.turn.engine.runner import ASK_MS
+from oarlock.workers.turn.engine.runner import ASK_FIRST_MS, ASK_MS
 from oarlock.workers.turn.engine.waiting_turns import LONG_MS, OBJECTS_MAX, PLACES, SLOW_MS
 from tests.manual_clock import ManualClock
 from tests.workers.turn.engine.test_runner import QUEUE, Rig, Script, Turn, answered, claim_of
@@ -197,6 +197,36 @@ def _answering(rig: FunctionRig, acts: list[Any]) -> Any:
         return wait(min(timeout_s, 0.001))
 
     return next_one
+
+
+def test_it_waits_no_longer_than_until_it_asks() -> None:
+    """For other keys nothing else would end the wait."""
+    function, waits = Function(), list[float]()
+    rig = FunctionRig([claim_of("b")])
+    wait = rig.runner._waiting.next
+
+    def next_one(timeout_s: float) -> Any:
+        if "asks" not in rig.told:
+            waits.append(timeout_s)
+        return wait(min(timeout_s, 0.001))
+
+    rig.runner._waiting.next = next_one  # type: ignore[method-assign]
+    rig.run_beside(claim_of("a"), a=[function], b=[answered(function)])
+    assert 0 < max(waits) <= ASK_FIRST_MS / 1_000
+
+
+def test_where_there_were_keys_it_asks_again_soon() -> None:
+    functions = [Function(), Function()]
+    rig = FunctionRig([claim_of("b")], [claim_of("c")])
+    asked_ms, more = list[int](), rig.more
+
+    def timed(*asked: Any) -> Batch | Idle:
+        asked_ms.append(ManualClock.mono_ms(rig.clock))
+        return more(*asked)
+
+    rig.more = timed  # type: ignore[method-assign]
+    rig.run_beside(claim_of("a"), a=[functions[0]], b=[functions[1]], c=[*map(answered, functions)])
+    assert ASK_FIRST_MS <= asked_ms[1] - asked_ms[0] < ASK_MS
 
 
 def test_a_key_that_crashed_a_worker_stays_alone() -> None:
