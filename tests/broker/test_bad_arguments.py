@@ -155,3 +155,18 @@ def test_a_script_killed_by_its_arguments_changes_nothing(name: str, real: Redis
             restore()
     takes_any_text = ("add", "forget", "register", "open", "pause", "look", "release", "commit_list")
     assert failed > 0 or name in takes_any_text, "nothing was spoiled enough"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("at", "bad"),
+    [
+        *((4, "fine"), (5, "soon"), (6, "two\nlines"), (7, "4"), (8, "drip")),
+        *((14, "drip"), (16, "x"), (16, "-1"), (16, "")),
+    ],
+)
+def test_a_finish_with_a_word_that_none_of_ours_says_is_refused(real: RedisCase, at: int, bad: str) -> None:
+    busy(real)
+    arguments = list(GOOD["finish"])
+    arguments[at] = bad
+    assert refusal(real, "finish", arguments)

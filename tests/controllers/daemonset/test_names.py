@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oarlock.controllers.daemonset.names import Names, Taken, choose
+from oarlock.controllers.daemonset.names import Names, Taken, choose, expected_on
 from oarlock.controllers.daemonset.podmap import pod_map
 from oarlock.controllers.plan import Unanswered
 from oarlock.controllers.pods.slots import ALPHABET
@@ -200,3 +200,11 @@ def test_few_are_the_first_of_all(reserved, passed, quiet, count, limit):
     """However many may be chosen, the order is the same: of few nodes no more is looked at than they need."""
     words = {"reserved": reserved, "passed": passed, "quiet": quiet, "limit": limit}
     assert chosen(FIVE, count=count, **words) == chosen(FIVE, **words)[:count]
+
+
+def test_where_a_create_may_have_succeeded_unseen():
+    """Not on a node whose reserved name is that of a pod that the cache shows."""
+    pods = (*dpods("n1", "R"), *dpods("n3", "R"))
+    reserved = {slot("n1"): "n1", slot("n2"): "n2", slot("n3"): "n3", slot("n3", 1): "n3"}
+    taken = Taken(pods, pods, Unanswered(creates=frozenset(reserved), nodes=reserved), frozenset())
+    assert expected_on(pod_map(pods), taken) == {"n2", "n3"}

@@ -403,6 +403,23 @@ def test_a_fleet_s_budget_lends_tokens_to_turns(server: Server, budgeted: tuple[
     assert row.ints[row.layout.budget.wanted] > 0
 
 
+def test_what_was_promised_and_is_not_sent_is_promised_to_others(budgeted: tuple[KubeApi, Row]) -> None:
+    api, _ = budgeted
+
+    def promised() -> int:
+        grant = api.promise(8, 0.0)
+        assert grant is not None
+        return grant.result(10).granted
+
+    while promised() == 8:
+        pass
+    assert promised() == 0
+    api.redeem(8)
+    assert promised() == 8
+    api.redeem(0)
+    assert promised() == 0
+
+
 def test_a_429_is_noted_for_the_whole_fleet(server: Server, budgeted: tuple[KubeApi, Row]) -> None:
     api, row = budgeted
     server.inject(Fault(Action.REFUSE, verbs=("get",), count_max=1, retry_after_s=2, duration_s=60.0))
