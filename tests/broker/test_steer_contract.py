@@ -284,6 +284,22 @@ def test_a_reason_is_no_end(queue_case: Case) -> None:
     assert list(case.state()["pauses"]) == ["namespace shop"]
 
 
+def test_who_sleeps_until_the_next_is_due_does_not_while_keys_come_back(queue_case: Case) -> None:
+    """More of them than a call takes: the next call is due at once."""
+    case = opened(queue_case)
+    case.worker.add(QUEUE, [f"shop/{number}" for number in range(600)])
+    case.worker.steer("pause", "namespace shop", "by=me")
+    for _ in range(3):
+        assert claim(case) == []
+    case.worker.steer("resume", "namespace shop", "by=me")
+    calls = 0
+    while (due_ms := case.worker.due(50)[1]) is not None:
+        assert due_ms == 0
+        calls += 1
+    assert "held" not in case.state()
+    assert calls > 0 or case.name in ("memory", "threads"), "a call of the twin takes all"
+
+
 def test_a_pause_that_is_restored_ends_when_it_would_have(queue_case: Case) -> None:
     case = filled(queue_case)
     case.worker.steer("restore", "all", f"since_ms=5 until_ms={START_MS} by=me it burns")

@@ -163,6 +163,7 @@ def test_the_key_waits_for_as_long_as_the_server_asks(refused: str) -> None:
         turn.step([answer(raw("web", "uid-web", "10"))])
     assert turn.finish is not None
     assert (turn.finish.verdict, turn.finish.delay_ms) == (Verdict.RETRY, 7_000)
+    assert [each.reason for each in turn.outcome.events] == ["ReplicaSetCreateError"] * (refused == "the create")
 
 
 @pytest.mark.parametrize(
