@@ -148,6 +148,8 @@ def test_answers(
         pass
     assert changes(outcome) == changed
     assert (outcome.retry, FIELD in outcome.open) == (retry, is_open)
+    proves_nothing = answer is NOTHING or answer.code == 500
+    assert outcome.said == (f"patch replicasets/a: {answer.message}" if proves_nothing else ""), "for people"
 
 
 def test_a_change_of_annotations_is_not_announced() -> None:
