@@ -6,7 +6,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from oarlock.workers.process.death_signal import die_with_parent
@@ -40,6 +41,19 @@ class Forked:
         """Only before its end was noticed: until then the pid is its own."""
         if self.returncode is None:
             os.kill(self.pid, signum)
+
+
+@contextmanager
+def ending_what_is_forked() -> Iterator[None]:
+    """Code of a user's may fork. A child that comes back from it ends here: else it would be a second worker, with the
+    turns and the sockets of this one.
+    """
+    pid = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != pid:
+            os._exit(os.EX_SOFTWARE)  # nothing is flushed: what is in the buffers is the parent's
 
 
 def fork_process(

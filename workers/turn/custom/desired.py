@@ -20,6 +20,7 @@ from oarlock.controllers.objects.whole import Whole, decode_whole
 from oarlock.controllers.pods.events import NORMAL, WARNING, Event
 from oarlock.controllers.wanted import Live, UserError, Wanted, changes, said_by
 from oarlock.workers.process.exit_code import ForcedStop
+from oarlock.workers.process.fork import ending_what_is_forked
 from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.tracing.tracer import current_turn
 from oarlock.workers.turn.custom import child_writes
@@ -126,7 +127,7 @@ def _wanted(
 ) -> Wanted | None:
     """What the user's function wants; None if nothing: it waits, or is never to be asked again about this state."""
     try:
-        with current_turn.get().function():
+        with current_turn.get().function(), ending_what_is_forked():
             return controller.want(owner, owned, [(resource, decode_whole(each.blob)) for resource, each in watched])
     except UserError as error:
         _heed(error, error.__cause__, owner, controller, outcome)

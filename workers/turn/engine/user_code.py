@@ -18,6 +18,7 @@ from typing import Any
 from oarlock.controllers.entries import StepsController
 from oarlock.controllers.objects.whole import Whole
 from oarlock.controllers.requests import Asked, Ended, LostClaim, Request
+from oarlock.workers.process.fork import ending_what_is_forked
 from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.tracing.tracer import current_turn
 
@@ -128,7 +129,7 @@ class ThreadRun(Run):
             return  # it waited for a thread for so long
         error: BaseException | None = None
         try:
-            with current_turn.get().function():
+            with current_turn.get().function(), ending_what_is_forked():
                 self._call(self)
         except BaseException as raised:  # SystemExit too: it must not end a thread of the pool
             error = raised
@@ -176,7 +177,7 @@ class LoopRun(Run):
         error: BaseException | None = None
         try:
             self._task = asyncio.current_task()
-            with current_turn.get().function():
+            with current_turn.get().function(), ending_what_is_forked():
                 await self._call(self)
         except BaseException as raised:
             error = raised
