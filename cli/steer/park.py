@@ -9,7 +9,7 @@ from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import Where, controller_option, looking, where_options
 from oarlock.cli.options.options import namespace_option
 from oarlock.cli.steer.pause import begin
-from oarlock.cli.steer.scopes import broker_of, by_option, for_option, not_kept_option, reason_option
+from oarlock.cli.steer.scopes import broker_of, by_option, for_option, not_kept_option, reason_option, say_missing
 from oarlock.cli.tables import span
 
 
@@ -48,6 +48,7 @@ def park(
                 begun = begin(view, f"key {queue}:{key}", note(by, reason), for_ms, not_kept)
                 if begun is None:
                     return 1
+                say_missing(views, view, queue, key)
                 # So that the key has a look when the pause ends, though nothing asks for one meanwhile.
                 broker_of(view).add(queue, [key])
                 again = "" if begun else " from now on"

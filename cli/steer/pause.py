@@ -14,6 +14,7 @@ from oarlock.cli.steer.scopes import (
     is_kept,
     not_kept_option,
     reason_option,
+    say_missing,
     scope_options,
     scopes_of,
     words_of,
@@ -62,6 +63,8 @@ def pause(
                 begun = begin(view, scope, note(by, reason), for_ms, not_kept)
                 if begun is None:
                     return 1
+                if scope.startswith("key "):
+                    say_missing(views, view, *scope.removeprefix("key ").split(":", 1))
                 now = "" if begun else " (it was paused already; the reason is the new one)"
                 until = "" if for_ms is None else f" for {span(for_ms)}"
                 mend = f"`oarlock resume {words_of(scope)}` ends it"

@@ -15,7 +15,8 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.cli.look.keys import AskedKey
 from oarlock.cli.look.view import View, Views, controller_option
 from oarlock.cli.options.options import Option, namespace_option, together
-from oarlock.cli.problems import InputProblem
+from oarlock.cli.problems import InputProblem, say
+from oarlock.controllers.registry import WATCHED, all_queues, resource_of
 
 KEPT_S, LOOK_S = 15.0, 0.2
 """How long is waited until the Lease has a pause, and how often is looked."""
@@ -113,6 +114,19 @@ def namespace_scope(namespace: str) -> str:
     if not _NAMESPACE.fullmatch(namespace):
         raise InputProblem(f"-n {namespace!r}: no namespace is called so; write one name, such as shop")
     return f"namespace {namespace}"
+
+
+def say_missing(views: Views, view: View, queue: str, key: str) -> None:
+    """Say on stderr that there is no such object. It may be made later, so it is no reason to refuse; but a name that
+    is mistyped, or one that is meant of another kind, must not look like one that is held.
+    """
+    resource = resource_of(queue)
+    if view.inspector.object(resource, key) is not None:
+        return
+    each, word = WATCHED[resource], WATCHED[resource].kind.lower()
+    several = "/" in key and len({*map(resource_of, all_queues())}) > 1
+    another = f"; of another kind it is written as KIND/{key}" if several else ""
+    say([f"{views.of_shard(view)}there is no {word} {key} in the cache: see `oarlock get {each.plural}`{another}"])
 
 
 def broker_of(view: View) -> RedisBroker:

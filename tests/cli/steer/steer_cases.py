@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values.claims import Batch, ClaimLimits, Idle, LoadSpec
+from oarlock.broker.values.events import Event
+from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call, problems
 
@@ -29,3 +31,11 @@ def claimed(broker: RedisBroker, holder: str = "w-1") -> list[str] | Idle:
     """The keys that a worker is given now, or why it is given none."""
     reply = broker.claim(holder, "n", [LoadSpec(QUEUE, "replicasets")], ClaimLimits(5_000, 14_000))
     return [each.key for each in reply.claims] if isinstance(reply, Batch) else reply
+
+
+def cached(broker: RedisBroker, *keys: str, resource: str = "replicasets") -> None:
+    """Objects are in the cache, and nothing is queued."""
+    broker.stage(resource, f"g-{resource}", [Event(key, "10", f"u-{key}", b"x") for key in keys])
+    broker.commit_list(resource, f"g-{resource}", "10")
+    while isinstance(found := claimed(broker), list):
+        broker.finish([Finish(QUEUE, key, "n", Verdict.OK) for key in found])

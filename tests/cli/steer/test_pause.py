@@ -11,7 +11,7 @@ from oarlock.broker.redis_broker import RedisBroker
 from oarlock.broker.values.claims import Idle
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests.cli.cli_helpers import call
-from tests.cli.steer.steer_cases import claimed, oarlock, refused
+from tests.cli.steer.steer_cases import cached, claimed, oarlock, refused
 
 
 @pytest.mark.usefixtures("kept")
@@ -126,3 +126,16 @@ def test_what_is_no_duration(span: str, server: EmbeddedRedis) -> None:
     assert f"{span!r} is no duration; write one such as 90s, 10m" in refused(
         server, "pause", "-n", "shop", "--for", span
     )
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("command", ["pause", "park"])
+def test_a_key_of_no_object_is_told(command: str, server: EmbeddedRedis, broker: RedisBroker) -> None:
+    """It is held all the same, as the object may come. But it may be mistyped, or of another kind."""
+    told = "oarlock: there is no replicaset default/db in the cache: see `oarlock get replicasets`; of another kind it"
+    result = call(command, "--redis", server.url("admin"), "db")
+    assert result.exit_code == 0
+    assert told in result.stderr
+    assert list(broker.pauses().texts) == ["key replicaset:default/db"]
+    cached(broker, "default/db")
+    assert "there is no" not in call(command, "--redis", server.url("admin"), "db").stderr

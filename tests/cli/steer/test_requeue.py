@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from oarlock.broker.redis_broker import RedisBroker
-from oarlock.broker.values.events import Event
 from oarlock.broker.values.turns import Finish, Verdict
 from oarlock.cli.nodes import node_api
 from oarlock.cli.steer import many
@@ -23,15 +22,7 @@ from oarlock.cluster.client import Client
 from oarlock.cluster.resources import NAMESPACES, REPLICASETS
 from oarlock.sandbox.redis.embedded_redis import EmbeddedRedis
 from tests import ROOT
-from tests.cli.steer.steer_cases import QUEUE, claimed, oarlock, refused
-
-
-def cached(broker: RedisBroker, *keys: str, resource: str = "replicasets") -> None:
-    """Objects are in the cache, and nothing is queued."""
-    broker.stage(resource, f"g-{resource}", [Event(key, "10", f"u-{key}", b"x") for key in keys])
-    broker.commit_list(resource, f"g-{resource}", "10")
-    while isinstance(found := claimed(broker), list):
-        broker.finish([Finish(QUEUE, key, "n", Verdict.OK) for key in found])
+from tests.cli.steer.steer_cases import QUEUE, cached, claimed, oarlock, refused
 
 
 def queued(broker: RedisBroker, queue: str = QUEUE) -> list[str]:
