@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import re
 import sys
 import traceback
@@ -19,6 +20,7 @@ from oarlock.sdk.definitions import Definition
 from oarlock.sdk.kinds import BadDefinition
 
 NAME_MAX = 40
+log = logging.getLogger(__name__)
 
 
 def load(what: str | Path) -> list[Definition]:
@@ -88,6 +90,7 @@ def _from_file(text: str) -> ModuleType:
         raise BadDefinition(f"{text}: is a folder; give a file of it, or its module by its dotted name")
     if not path.is_file():
         raise BadDefinition(f"{text}: no such file; give one with your controllers, or the dotted name of a module")
+    _load_library(path)
     _find_in(path.parent)
     loaded = sys.modules.get(path.stem)
     if loaded is not None and _file_of(loaded) == path:
@@ -118,6 +121,21 @@ def _from_module(text: str) -> ModuleType:
         raise _problem(text, None, error) from error
     except BaseException as error:
         raise _problem(text, None, error) from error
+
+
+def _load_library(path: Path) -> None:
+    """Import the library that is called as a file now: once the folder of `redis.py` is first on Python's path, whoever
+    imports redis would get the file.
+    """
+    name = path.stem
+    if name in sys.modules or not name.isidentifier():
+        return
+    try:
+        found = importlib.util.find_spec(name)
+        if found is not None and found.origin is not None and Path(found.origin).parent != path.parent:
+            importlib.import_module(name)
+    except Exception:
+        log.debug("%s is no library that can be imported", name, exc_info=True)
 
 
 def _find_in(folder: Path) -> None:

@@ -35,7 +35,8 @@ class Check:
     """One look at the files, in another process: what is imported here could not be imported anew."""
 
     def __init__(self, what: str) -> None:
-        command = [sys.executable, "-m", "oarlock.cli", "operator", what, "--check"]
+        # -P: a file of the folder that we are in, such as redis.py, is not to hide a library of that name.
+        command = [sys.executable, "-P", "-m", "oarlock.cli", "operator", what, "--check"]
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would fill up before anybody reads it
         self._process = subprocess.Popen(
             command_dying_with_this_process(command),

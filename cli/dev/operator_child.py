@@ -29,7 +29,17 @@ class OperatorChild(ProgramChild):
         self._sockets = [socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) for _ in range(LISTENERS)]
         fds = tuple(each.fileno() for each in self._sockets)
         self.metrics_url = url(self._sockets[0])
-        command = [sys.executable, "-m", "oarlock.cli", "operator", what, "--workers", str(workers), "--install-crds"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "oarlock.cli",
+            "operator",
+            what,
+            "--workers",
+            str(workers),
+            "--install-crds",
+        ]
         environment = {**environment, FD_VARIABLE: ",".join(map(str, fds)), "PYTHONUNBUFFERED": "1"}
         super().__init__(Program("operator", "operator", command, environment, report=True, fds=fds), logs, yields)
         self._reloading = False

@@ -32,7 +32,7 @@ class Underneath:
     def __init__(self, root: Path, arguments: Sequence[str]) -> None:
         self.state = StateDir(root.absolute())
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in stop
-        command = [sys.executable, "-m", "oarlock.cli", "up", "--state-dir", str(root), *arguments]
+        command = [sys.executable, "-P", "-m", "oarlock.cli", "up", "--state-dir", str(root), *arguments]
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         self._process = subprocess.Popen(
             command_dying_with_this_process(command, signal.SIGTERM),

@@ -169,7 +169,8 @@ class Up:
         self, role: str, name: str, arguments: Sequence[str], environment: dict[str, str], *, report: bool = False
     ) -> Program:
         life = None if self._run_here is None else partial(self._run_here, arguments)
-        return Program(role, name, [sys.executable, "-m", "oarlock.cli", *arguments], environment, report, life=life)
+        command = [sys.executable, "-P", "-m", "oarlock.cli", *arguments]  # -P: no file of this folder hides a library
+        return Program(role, name, command, environment, report, life=life)
 
     def _environment(self, user: str, shard: str) -> dict[str, str]:
         return {
@@ -196,7 +197,7 @@ class Up:
     def _start_api(self) -> None:
         options, state = self._options, self._state
         command = [
-            *(sys.executable, "-m", "oarlock.sandbox.apiserver", "--port", str(options.api_port)),
+            *(sys.executable, "-P", "-m", "oarlock.sandbox.apiserver", "--port", str(options.api_port)),
             *("--nodes", str(options.nodes), "--state-dir", str(state.root), "--audit-log", str(state.audit_log)),
             *("--pods-per-node", str(options.pods_per_node), "--terminate-ms", str(options.terminate_ms)),
             *("--ready-ms", str(options.ready_ms), "--ready-jitter-ms", str(options.ready_ms)),

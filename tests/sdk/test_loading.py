@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,15 @@ def test_a_file_with_the_name_of_a_library_does_not_hide_it(tmp_path: Path) -> N
 
     assert load(write(tmp_path, SITE, "json.py"))
     assert sys.modules["json"] is json
+
+
+def test_a_file_does_not_hide_a_library_that_is_imported_later(tmp_path: Path) -> None:
+    """As an operator of Redis in redis.py hid the client of Redis. Here another library, as that one is loaded."""
+    write(tmp_path, 'WHOSE = "a library"\n', "libraries/library_of_test.py")
+    sys.path.append(str(tmp_path / "libraries"))
+    (definition,) = load(write(tmp_path, SITE, "own/library_of_test.py"))
+    assert definition.name == "website"
+    assert importlib.import_module("library_of_test").WHOSE == "a library"
 
 
 def test_a_dotted_module(tmp_path: Path) -> None:

@@ -175,3 +175,12 @@ def test_a_check_says_what_is_in_the_files_or_why_not(tmp_path: Path) -> None:
     bad = tmp_path / "site.py"
     bad.write_text("print('loading')\ndef site(:\n")
     assert Check(str(bad)).wait().problem == f"{bad}:2: SyntaxError: invalid syntax"
+
+
+def test_a_file_that_is_called_as_a_library_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator of Redis in redis.py: where Python has the current folder on its path, our own imports found that."""
+    (tmp_path / "redis.py").write_text((ROOT / "tests" / "sdk" / "website.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    checked = Check("redis.py").wait()
+    assert checked.problem == ""
+    assert [file.name for file in checked.files] == ["redis.py"]
