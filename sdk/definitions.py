@@ -50,9 +50,13 @@ def watch(
     Raises BadDefinition.
     """
     found = kind_of(kind)
-    _no_text(f"watch({found})", fields=fields, writes=writes)
+    _lists(f"watch({found})", fields=fields, writes=writes)
     if (wakes is None) == (names is None):
         raise BadDefinition(f"watch({found}): give it wakes= or names=, one of the two")
+    if not callable(wakes or names):
+        raise BadDefinition(
+            f"watch({found}): {wakes or names!r} has to be a function, from an object to a list of keys"
+        )
     if set(writes) - {"create", "patch", "delete"}:
         raise BadDefinition(f"watch({found}): writes={list(writes)} has to be some of create, patch, delete")
     return Watch(found, wakes, names, tuple(fields), tuple(writes))
@@ -171,6 +175,7 @@ def desired(
     The fleet compares, applies server-side what differs, deletes children that the result no longer holds, sets owner
     references and writes the status. Raises BadDefinition.
     """
+    _has_a_kind("desired", kind)
 
     def defined(function: Callable[..., Result]) -> Definition:
         if inspect.iscoroutinefunction(function):
@@ -196,6 +201,7 @@ def steps(
     retry: Retry = QUEUES_OWN,
 ) -> Callable[[Callable[..., Any]], Definition]:
     """A controller that does things one by one: above `def f(obj, ctx)`, sync or async. Raises BadDefinition."""
+    _has_a_kind("steps", kind)
 
     def defined(function: Callable[..., Any]) -> Definition:
         return _definition(
@@ -219,9 +225,21 @@ def _definition(
     rate_per_s: float,
     retry: Retry,
 ) -> Definition:
-    name = name or function.__name__.replace("_", "-")
+    name = name or getattr(function, "__name__", "").replace("_", "-")
     if not re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", name):
         raise BadDefinition(f"{name!r} cannot name a controller: letters, digits and dashes, at most 40; give it name=")
+    if not callable(function):
+        raise BadDefinition(f"{name}: @oarlock.{style} stands above a function, not a {type(function).__name__}")
+    _lists(name, children=children, watches=watches, fields=fields)
+    _numbers(name, every_s=0 if every_s is None else every_s, concurrency=concurrency, rate_per_s=rate_per_s)
+    for each in watches:
+        if not isinstance(each, Watch):
+            raise BadDefinition(f"{name}: watches= holds {each!r:.80}: write oarlock.watch(...), with names= or wakes=")
+    if not isinstance(retry, Retry):
+        raise BadDefinition(f"{name}: retry={retry!r} has to be an oarlock.Retry, as oarlock.Retry(base_s=1, max_s=60)")
+    _numbers(f"{name}: Retry", base_s=retry.base_s, max_s=retry.max_s)
+    if not isinstance(finalizer, str):
+        raise BadDefinition(f'{name}: finalizer={finalizer!r} has to be a text, as "dns.example.com/record"')
     if finalizer and not re.fullmatch(r"[a-z0-9.-]+\.[a-z]+/[A-Za-z0-9_.-]+", finalizer):
         raise BadDefinition(f"{name}: finalizer {finalizer!r} has to be <domain>/<word>, as dns.example.com/record")
     if every_s is not None and not 0 < every_s < 1e9:
@@ -232,7 +250,6 @@ def _definition(
         raise BadDefinition(f"{name}: rate_per_s={rate_per_s:g} has to be 0, for no bound, or from 1e-6 to 1e6")
     if not 0 <= retry.base_s <= retry.max_s < 1e9:
         raise BadDefinition(f"{name}: Retry(base_s={retry.base_s:g}, max_s={retry.max_s:g}): give 0 <= base_s <= max_s")
-    _no_text(name, children=children, fields=fields)
     model = on if isinstance(on, type) else None
     check_fields(fields, model, name)
     for each in watches:
@@ -254,8 +271,31 @@ def _definition(
     )
 
 
-def _no_text(of: str, **options: Sequence[Any]) -> None:
+def _has_a_kind(style: str, kind: Any) -> None:
+    """Of a decorator without parentheses the kind is the function, which no other word would ever say. Raises
+    BadDefinition.
+    """
+    if isinstance(kind, Definition) or inspect.isroutine(kind):
+        called = kind.name if isinstance(kind, Definition) else kind.__name__
+        raise BadDefinition(f"{called}: @oarlock.{style} has to say of which kind: write @oarlock.{style}(Site)")
+    kind_of(kind)
+
+
+def _lists(of: str, **options: Any) -> None:
     """A text would count as a list of its letters. Raises BadDefinition."""
     for option, given in options.items():
         if isinstance(given, str):
             raise BadDefinition(f"{of}: {option}={given!r} has to be a list: write [{given!r}]")
+        if not isinstance(given, Iterable):
+            raise BadDefinition(f"{of}: {option}= has to be a list, not {_told(given)}: write {option}=[...]")
+
+
+def _numbers(of: str, **options: Any) -> None:
+    """Raises BadDefinition."""
+    for option, given in options.items():
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise BadDefinition(f"{of}: {option}={given!r} has to be a number, not {_told(given)}")
+
+
+def _told(value: Any) -> str:
+    return value.__name__ if isinstance(value, type) else "None" if value is None else f"a {type(value).__name__}"

@@ -36,6 +36,10 @@ another group a kind of the same name may have namespaces, as longhorn.io Node h
 """
 PLURALS = {"Endpoints": "endpoints"}
 """Of Kubernetes's own kinds, those that the rule gets wrong."""
+LABEL = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
+"""What the API server takes for a plural, a short name, and a kind in small letters (RFC 1035)."""
+LABEL_TOLD = "small letters, digits and dashes, at most 63, of which the first is a letter"
+_API_VERSION = r"([a-z0-9.-]+/)?v[a-z0-9]+"
 
 
 class BadDefinition(ValueError):
@@ -43,7 +47,10 @@ class BadDefinition(ValueError):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of object. `api_version`: `v1` or `<group>/<version>`. `plural`: empty for what English says."""
+    """A kind of object. `api_version`: `v1` or `<group>/<version>`. `plural`: empty for what English says.
+
+    Raises BadDefinition for names that no API server takes: it would say so only when the kind is defined there.
+    """
 
     api_version: str
     kind: str
@@ -51,8 +58,18 @@ class Kind(msgspec.Struct, frozen=True):
     namespaced: bool = True
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.api_version, str) and re.fullmatch(_API_VERSION, self.api_version)):
+            raise BadDefinition(f"{self.kind}: api_version={self.api_version!r} has to be as v1, or example.com/v1")
+        if not (isinstance(self.kind, str) and re.fullmatch(LABEL, self.kind.lower())):
+            raise BadDefinition(f"{self.kind!r} cannot name a kind: write letters and digits, as in DatabaseBackup")
+        if not isinstance(self.namespaced, bool):
+            raise BadDefinition(f"{self.kind}: namespaced={self.namespaced!r} has to be True or False")
         if not self.plural:
             msgspec.structs.force_setattr(self, "plural", plural_of(self.kind))
+        if not (isinstance(self.plural, str) and re.fullmatch(LABEL, self.plural)):
+            raise BadDefinition(
+                f"{self.kind}: plural={self.plural!r} has to be {LABEL_TOLD}; as {plural_of(self.kind)}"
+            )
 
     @property
     def group(self) -> str:
@@ -82,11 +99,7 @@ def kind_of(what: Kind | str | type[Object]) -> Kind:
         return what
     if isinstance(what, str):
         api_version, blank, kind = what.partition(" ")
-        if (
-            not blank
-            or not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind)
-            or not re.fullmatch(r"([a-z0-9.-]+/)?v[a-z0-9]+", api_version)
-        ):
+        if not blank or not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind) or not re.fullmatch(_API_VERSION, api_version):
             raise BadDefinition(f'{what!r} is no kind: write it as "apps/v1 Deployment", or give an oarlock.Kind')
         group = api_version.rpartition("/")[0]
         return Kind(api_version, kind, namespaced=kind not in CLUSTER_SCOPED.get(group, "").split())
@@ -124,10 +137,14 @@ def told(*kinds: Kind | str | type[Object]) -> str:
 
 
 def plural_of(kind: str) -> str:
-    """The plural in lower case, by the rule of apimachinery (meta.UnsafeGuessKindToResource)."""
+    """The plural in lower case, as English has it: policies, keys, boxes, classes.
+
+    apimachinery (meta.UnsafeGuessKindToResource) would say keies and boxs; but definitions have the names that their
+    authors gave them, and generators of them (kubebuilder) say it as here.
+    """
     word = kind.lower()
     if kind in PLURALS:
         return PLURALS[kind]
-    if word.endswith("s"):
+    if word.endswith(("s", "x", "z", "ch", "sh")):
         return word + "es"
-    return word[:-1] + "ies" if word.endswith("y") else word + "s"
+    return word[:-1] + "ies" if re.search("[^aeiou]y$", word) else word + "s"

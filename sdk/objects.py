@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
-from oarlock.sdk.kinds import BadDefinition, Kind
+from oarlock.sdk.kinds import LABEL, LABEL_TOLD, BadDefinition, Kind
 from oarlock.sdk.types import pydantic_models
 
 
@@ -90,6 +91,7 @@ class Served(msgspec.Struct, frozen=True):
 
 
 T = TypeVar("T", bound=type[Object])
+_GROUP = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+"
 
 
 def resource(
@@ -106,17 +108,25 @@ def resource(
 
     Raises BadDefinition.
     """
+    if not isinstance(api_version, str):
+        called = getattr(api_version, "__name__", "the class")
+        raise BadDefinition(
+            f'@oarlock.resource has to say where: write @oarlock.resource("example.com/v1") above {called}'
+        )
     group, _, version = api_version.rpartition("/")
-    if "." not in group or not version.startswith("v"):
+    if not re.fullmatch(_GROUP, group) or not version.startswith("v"):
         raise BadDefinition(
             f"resource({api_version!r}): a kind of one's own needs <group>/<version>, as example.com/v1"
         )
-
+    if not isinstance(short_name, str) or (short_name and not re.fullmatch(LABEL, short_name)):
+        raise BadDefinition(f"resource({api_version!r}): short_name={short_name!r} has to be {LABEL_TOLD}; as st")
+    if not isinstance(columns, Mapping):
+        raise BadDefinition(f"resource({api_version!r}): columns= has to be a dict: heading -> path, as spec.image")
     if isinstance(selectable, str):
         raise BadDefinition(f"resource({api_version!r}): selectable={selectable!r} has to be a list of paths")
 
     def named(cls: T) -> T:
-        if not issubclass(cls, Object):
+        if not (isinstance(cls, type) and issubclass(cls, Object)):
             raise BadDefinition(f"{cls.__name__}: a kind is a subclass of oarlock.Object")
         cls.kind = Kind(api_version, cls.__name__, plural, namespaced)
         description = " ".join((cls.__doc__ or "").split())

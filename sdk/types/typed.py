@@ -50,11 +50,11 @@ class Typed(Generic[T]):
     __slots__ = ("_decoder", "model")
 
     def __init__(self, model: type[T]) -> None:
-        """Raises BadDefinition for a type that msgspec cannot decode."""
+        """Raises BadDefinition for a type that msgspec cannot decode, or whose annotations name what is not there."""
         self.model = model
         try:
             self._decoder = msgspec.json.Decoder(model, dec_hook=pydantic_models.decoded)
-        except TypeError as error:
+        except (TypeError, NameError) as error:
             raise BadDefinition(f"{model.__name__}: {str(error).partition(chr(10))[0]}") from None
 
     def decode(self, body: bytes) -> T:

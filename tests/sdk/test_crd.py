@@ -159,6 +159,31 @@ def test_selectable_fields_are_a_list() -> None:
         oarlock.resource("example.com/v1", selectable="spec.name")  # type: ignore[arg-type]
 
 
+NO_PLACES: list[tuple[str, dict[str, Any], str]] = [
+    ("Example.com/v1", {}, r"resource\('Example.com/v1'\): a kind of one's own needs <group>/<version>"),
+    ("example..com/v1", {}, "a kind of one's own needs <group>/<version>"),
+    ("-a.example.com/v1", {}, "a kind of one's own needs <group>/<version>"),
+    ("example.com/v1", {"short_name": "ST"}, "short_name='ST' has to be small letters, digits and dashes"),
+    ("example.com/v1", {"short_name": ["st"]}, r"short_name=\['st'\] has to be small letters"),
+    ("example.com/v1", {"columns": ["spec.size"]}, "columns= has to be a dict: heading -> path"),
+    ("example.com/v1", {"plural": "Sites"}, "Site: plural='Sites' has to be small letters"),
+]
+
+
+@pytest.mark.parametrize(("api_version", "says", "told"), NO_PLACES, ids=lambda each: str(each)[:40])
+def test_names_that_the_server_would_refuse(api_version: str, says: dict[str, Any], told: str) -> None:
+    with pytest.raises(oarlock.BadDefinition, match=told):
+        kind(api_version, **says)
+
+
+def test_a_class_below_resource_without_parentheses() -> None:
+    class Site(oarlock.Object):
+        spec: Spec
+
+    with pytest.raises(oarlock.BadDefinition, match=r'write @oarlock\.resource\("example\.com/v1"\) above Site'):
+        oarlock.resource(Site)  # type: ignore[arg-type]
+
+
 def test_a_status_needs_a_default() -> None:
     class Site(oarlock.Object):
         spec: Spec

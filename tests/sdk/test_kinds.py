@@ -1,6 +1,8 @@
-"""Which kinds have namespaces, where a user does not say so."""
+"""How a kind is named, and which have namespaces where a user does not say so."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -64,3 +66,42 @@ def test_where_a_namespace_is_missing_it_is_told_how_to_say_that_there_is_none()
 def test_an_object_without_a_namespace_of_a_kind_that_should_have_one() -> None:
     with pytest.raises(ValueError, match="declare it with namespaced=False"):
         Resource("cert-manager.io/v1", "clusterissuers", "ClusterIssuer").item("", "le")
+
+
+NO_KINDS: list[tuple[dict[str, Any], str]] = [
+    ({"plural": "Sites"}, "Site: plural='Sites' has to be small letters, digits and dashes, at most 63, .*; as sites"),
+    ({"plural": "my_sites"}, "Site: plural='my_sites' has to be small letters"),
+    ({"plural": "s" * 64}, "Site: plural='s{64}' has to be small letters"),
+    ({"plural": ["sites"]}, r"Site: plural=\['sites'\] has to be small letters"),
+    ({"kind": "My_Site"}, "'My_Site' cannot name a kind: write letters and digits, as in DatabaseBackup"),
+    ({"kind": "Gr\u00f6\u00dfe"}, "cannot name a kind"),
+    ({"kind": ""}, "'' cannot name a kind"),
+    ({"api_version": "example.com/1"}, "Site: api_version='example.com/1' has to be as v1, or example.com/v1"),
+    ({"api_version": "Example.com/v1"}, "Site: api_version='Example.com/v1' has to be"),
+    ({"namespaced": "Cluster"}, "Site: namespaced='Cluster' has to be True or False"),
+]
+
+
+@pytest.mark.parametrize(("says", "told"), NO_KINDS, ids=lambda each: str(each)[:40])
+def test_names_that_no_server_takes_are_told_where_they_are_written(says: dict[str, Any], told: str) -> None:
+    with pytest.raises(oarlock.BadDefinition, match=f"^{told}" if told[0] != "c" else told):
+        oarlock.Kind(**{"api_version": "example.com/v1", "kind": "Site", **says})
+
+
+PLURALS = {
+    "Website": "websites",
+    "NetworkPolicy": "networkpolicies",
+    "ApiKey": "apikeys",
+    "Gateway": "gateways",
+    "Ingress": "ingresses",
+    "Sandbox": "sandboxes",
+    "Switch": "switches",
+    "Mesh": "meshes",
+    "Endpoints": "endpoints",
+    "CSIStorageCapacity": "csistoragecapacities",
+}
+
+
+@pytest.mark.parametrize(("kind", "plural"), PLURALS.items())
+def test_the_plural_is_that_of_english(kind: str, plural: str) -> None:
+    assert oarlock.Kind("example.com/v1", kind).plural == plural
