@@ -19,6 +19,7 @@ from oarlock.cli.problems import InputProblem, say
 from oarlock.cli.run.worker import reporter
 from oarlock.cli.tables import show_json
 from oarlock.cluster.client import Client
+from oarlock.cluster.resources import Resource
 from oarlock.controllers.registry import WATCHED
 from oarlock.sandbox.manifests.applying import NotApplied
 from oarlock.sandbox.manifests.defining import define, not_served
@@ -91,7 +92,7 @@ def operator(
     if up is not None and "KUBECONFIG" not in os.environ:
         given["kubeconfig"] = str(up.kubeconfig)
     ready = prepare(workers=workers, processes=2, **given)
-    _make_sure_of_kinds(what, ready, crds if install_crds else [])
+    _make_sure_of_kinds(what, ready, crds, install=install_crds)
     settings = replace(ready.settings, alongside_upstream=True)  # upstream's manager has no controllers of these kinds
     say([f"fleet {settings.fleet_id}: {', '.join(each.name for each in definitions)}; workers: {ready.workers}"])
     report = reporter()
@@ -105,22 +106,30 @@ def operator(
     return run_each((INGESTOR, WORKERS), live, "part")
 
 
-def _make_sure_of_kinds(what: str, ready: Prepared, crds: Sequence[dict[str, Any]]) -> None:
+def _make_sure_of_kinds(what: str, ready: Prepared, crds: Sequence[dict[str, Any]], *, install: bool) -> None:
     """Define what is to be defined. Raises InputProblem for a kind that the cluster does not serve then."""
 
-    async def look() -> list[str]:
+    async def look() -> list[Resource]:
         async with Client(check_kubeconfig(ready.settings.kubeconfig), role="operator") as client:
-            await define(client, crds)
-            return [each.plural for each in await not_served(client, [*map(cluster_resource, WATCHED.values())])]
+            await define(client, crds if install else ())
+            return await not_served(client, [*map(cluster_resource, WATCHED.values())])
 
     try:
         missing = asyncio.run(look())
     except NotApplied as error:
         raise InputProblem(f"--install-crds: the API server refused {error}") from None
+    own = {each["metadata"]["name"] for each in crds}
+    others = [each for each in missing if f"{each.plural}.{each.api_version.rpartition('/')[0]}" not in own]
+    if others:
+        named = ", ".join(f"{each.plural} ({each.api_version} {each.kind})" for each in others)
+        raise InputProblem(
+            f"{what}: the cluster does not serve {named}: apply what defines it first; where its plural is another one,"
+            f' name it as oarlock.Kind("{others[0].api_version}", "{others[0].kind}", plural=...)'
+        )
     if missing:
         raise InputProblem(
-            f"{what}: the cluster does not serve {', '.join(missing)}; define them with --install-crds, or:"
-            f" oarlock crd {what} | kubectl apply -f -"
+            f"{what}: the cluster does not serve {', '.join(each.plural for each in missing)}; define them with"
+            f" --install-crds, or: oarlock crd {what} | kubectl apply -f -"
         )
 
 

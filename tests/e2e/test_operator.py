@@ -122,3 +122,20 @@ def test_a_kind_that_the_cluster_does_not_serve_is_refused(up: RunningUp, tmp_pa
         f"oarlock: {file}: the cluster does not serve websites; define them with --install-crds, or: oarlock crd {file}"
         " | kubectl apply -f -"
     ]
+
+
+def test_a_kind_of_others_that_the_cluster_does_not_serve_is_told_apart(up: RunningUp, tmp_path: Path) -> None:
+    """`oarlock crd` prints no definition of it. Its plural was guessed."""
+    file = tmp_path / "certificates.py"
+    file.write_text(
+        "import oarlock\n\n@oarlock.steps('v1 ServiceAccount', watches=[\n"
+        "    oarlock.watch('example.com/v1 Certificate', names=lambda obj: [])])\n"
+        "def certificates(obj, ctx): ...\n"
+    )
+    where = ("--redis", up.state.read_redis_url(), "--kubeconfig", str(up.state.kubeconfig))
+    refused = oarlock("operator", str(file), *where, "--workers", "1", "--install-crds", OARLOCK_EMBEDDED="1")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines() == [
+        f"oarlock: {file}: the cluster does not serve certificates (example.com/v1 Certificate): apply what defines it"
+        ' first; where its plural is another one, name it as oarlock.Kind("example.com/v1", "Certificate", plural=...)'
+    ]
