@@ -57,7 +57,7 @@ class ClusterTime:
 
 class Cluster:
     """An API server with nodes and the built-in controllers, in this process. Use `with`, `async with`, or `start` and
-    `stop`. Options: ``oarlock.testing.running.Options``.
+    `stop`. Options: ``oarlock.testing.running.Options``. Raises ValueError for one that cannot be.
 
     Helpers mean ``namespace`` where they are given none.
     """

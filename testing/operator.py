@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from oarlock.cluster.client import Client
 from oarlock.cluster.resources import Resource
@@ -56,6 +57,19 @@ class _Known:
             unregister(self._entries.pop())
 
 
+def _listed(what: Any) -> list[Definition]:
+    """Raises BadDefinition for what is no list of controllers."""
+    if isinstance(what, Definition):
+        raise BadDefinition(f"operator= has to be a list: write [{what.name}]")
+    found = list(what) if isinstance(what, Iterable) else [what]
+    for each in found:
+        if not isinstance(each, Definition):
+            raise BadDefinition(
+                f"operator= holds {each!r:.80}: give functions below @oarlock.desired or @oarlock.steps"
+            )
+    return found
+
+
 def _name(entry: Entry) -> str:
     """What the registry knows it by."""
     return entry.resource if isinstance(entry, Watched) else entry.queue
@@ -74,7 +88,7 @@ class Operator:
 
     def __init__(self, what: What) -> None:
         """Raises BadDefinition."""
-        self._definitions = load(what) if isinstance(what, str | Path) else list(what)
+        self._definitions = load(what) if isinstance(what, str | Path) else _listed(what)
         self._mine: _Known | None = None
 
     @property

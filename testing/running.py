@@ -23,9 +23,11 @@ from oarlock.testing.fleet.data import FleetData, MemoryData
 from oarlock.testing.fleet.fleet import Fleet
 from oarlock.testing.operator import Operator, What
 from oarlock.workers.process.io_loop import IoLoop
-from oarlock.workers.process.settings import Settings
+from oarlock.workers.process.kinds import enabled_queues
+from oarlock.workers.process.settings import BadSetting, Settings
 
 REDIS_VARIABLE = "OARLOCK_TEST_REDIS"
+MS_MAX = 1e12
 START_LIMIT_S = 15.0
 STOP_LIMIT_S = 5.0
 ROLE = "test"
@@ -52,6 +54,18 @@ class Options:
     redis: bool | None = None
     operator: What = ()
 
+    def __post_init__(self) -> None:
+        for name, least in (("nodes", 0), ("pods_per_node", 0)):
+            given = getattr(self, name)
+            if not isinstance(given, int) or isinstance(given, bool) or given < least:
+                raise ValueError(f"{name}={given!r} has to be a whole number, {least} or more")
+        for name in ("ready_ms", "terminate_ms"):
+            given = getattr(self, name)
+            if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given < MS_MAX:
+                raise ValueError(f"{name}={given!r} has to be a number of milliseconds, 0 or more")
+        if not isinstance(self.controllers, str):
+            raise ValueError(f'controllers={self.controllers!r} has to be a text, as "*" or "deployment,replicaset"')
+
     @property
     def on_redis(self) -> bool:
         return os.environ.get(REDIS_VARIABLE, "") in ("1", "true") if self.redis is None else self.redis
@@ -72,7 +86,9 @@ class Running:
         self._ends = ExitStack()
 
     def start(self) -> None:
-        """Until turns begin. Raises FleetFailed; CannotListen; NoRedisBinary or RedisNotStarted."""
+        """Until turns begin. Raises FleetFailed; CannotListen; NoRedisBinary or RedisNotStarted; RuntimeError for
+        controllers that there are not.
+        """
         with self._ends as ends:
             self.directory = Path(tempfile.mkdtemp(prefix="oarlock-test-"))
             ends.callback(shutil.rmtree, self.directory, ignore_errors=True)
@@ -89,6 +105,11 @@ class Running:
             operator.define(self.client, self.io)
             controllers = ",".join(filter(None, (self.options.controllers, *operator.names)))
             if controllers:
+                try:
+                    enabled_queues(controllers)
+                except BadSetting as error:
+                    why = str(error).partition(": ")[2]
+                    raise RuntimeError(f"controllers={self.options.controllers!r}: {why}") from None
                 settings = Settings(kube_api_qps=0, controllers=controllers)
                 self.fleet = Fleet(config, data, settings, self.clock, self.io)
                 ends.callback(self.fleet.stop)

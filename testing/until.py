@@ -104,7 +104,8 @@ def _of_condition(obj: Obj, type_: str, status: str) -> str:
 
 ready = Condition("ready", _missing_until_ready)
 """A workload whose controller has brought all replicas of its present spec up; a pod or node that is ready; of another
-kind: its controller has seen the present spec, and its condition Ready is True if it has one. Of a list: all of it."""
+kind: status.observedGeneration is the present one, and its condition Ready is True, as far as it has them. Of a list:
+all of it."""
 
 exists = Condition("exists", lambda found: "" if found else "there is none" if found == [] else "it does not exist")
 gone = Condition("gone", lambda found: "it is still there" if found else "")

@@ -73,6 +73,29 @@ def test_an_option_that_there_is_not() -> None:
         Cluster(nodez=1)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("nodes", -1, "nodes=-1 has to be a whole number, 0 or more"),
+        ("nodes", "3", "nodes='3' has to be a whole number"),
+        ("pods_per_node", 1.5, "pods_per_node=1.5 has to be a whole number"),
+        ("ready_ms", -1, "ready_ms=-1 has to be a number of milliseconds, 0 or more"),
+        ("terminate_ms", float("nan"), "terminate_ms=nan has to be a number of milliseconds"),
+        ("controllers", ["deployment"], r"controllers=\['deployment'\] has to be a text"),
+    ],
+)
+def test_an_option_that_cannot_be(option: str, value: object, told: str) -> None:
+    with pytest.raises(ValueError, match=f"^{told}"):
+        Cluster(**{option: value})
+
+
+def test_a_controller_that_there_is_not(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(NotStarted, match=r"^controllers='job': there is no 'job'; there are \*, replicaset, "):
+        Cluster(controllers="job").start()
+    assert list(folder.iterdir()) == []
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_two_at_a_time_know_nothing_of_one_another(folder: Path) -> None:
     with Cluster(redis=False) as one, Cluster(redis=False, nodes=1) as other:
         one.create(workload(replicas=1))

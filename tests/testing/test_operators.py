@@ -115,3 +115,13 @@ def test_controllers_that_clash_are_refused_in_one_line(case: str) -> None:
         assert all_queues() == before
         cluster.create(account("a"))
         cluster.wait("configmaps/a")
+
+
+def test_an_operator_is_a_list_of_controllers() -> None:
+    for given, told in (
+        (notes, r"operator= has to be a list: write \[notes\]"),
+        ([notes.function], r"operator= holds <function notes .*: give functions below @oarlock\.desired"),
+        (None, "operator= holds None: give functions below"),
+    ):
+        with pytest.raises(oarlock.BadDefinition, match=told):
+            Cluster(operator=given).start()
