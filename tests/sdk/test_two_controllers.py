@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import oarlock
@@ -54,3 +55,34 @@ def test_a_child_that_two_want_is_left_to_one_and_the_other_says_so() -> None:
         # The accounts that the cluster has by itself are each their own contest, which either may have won.
         of_a = [each for each in cluster.list("events") if each["involvedObject"]["name"] == "a"]
         assert {each["source"]["component"] for each in of_a if each["reason"] == "NameTaken"} == {other}
+
+
+class Board(oarlock.Object):
+    status: dict[str, Any] | None = None
+
+
+oarlock.resource("example.com/v1")(Board)
+WISHES: Counter[str] = Counter()
+
+
+@oarlock.desired(Board)
+def left(obj: Board, children: oarlock.Children) -> oarlock.Result:
+    WISHES["left"] += 1
+    return oarlock.Result(status={"by": "left"})
+
+
+@oarlock.desired(Board)
+def right(obj: Board, children: oarlock.Children) -> oarlock.Result:
+    return oarlock.Result(status={"by": "right"})
+
+
+def test_two_that_write_one_status_are_slowed_down_and_told() -> None:
+    """Each write wakes the other. Without an end they would keep the API server busy."""
+    with Cluster(operator=[left, right], controllers="", nodes=0) as cluster:
+        cluster.create({"apiVersion": "example.com/v1", "kind": "Board", "metadata": {"name": "a"}})
+        cluster.wait("events", lambda listed: [each for each in listed if each["reason"] == "StatusUndone"])
+        for seconds in (2, 4, 8):
+            before = cluster.get("board/a")["metadata"]["resourceVersion"]
+            cluster.time.advance(seconds)  # longer than the wait is by now
+            cluster.wait("board/a", lambda it, before=before: it["metadata"]["resourceVersion"] != before)
+        assert WISHES["left"] < 100

@@ -6,6 +6,7 @@ that differs is applied with force, with its UID and resourceVersion. So is one 
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +33,7 @@ from oarlock.controllers.wanted import (
     stamped,
     status_change,
 )
-from oarlock.workers.process.log_line import discreet
+from oarlock.workers.process.log_line import discreet, line
 from oarlock.workers.turn.custom.inputs import of_status
 from oarlock.workers.turn.custom.memory import Memory
 from oarlock.workers.turn.custom.open_deletes import OpenDeletes, entry_of
@@ -40,9 +41,16 @@ from oarlock.workers.turn.custom.rewrites import Rewrites
 from oarlock.workers.turn.steps import Announce, Grant, Look, Reserve, Send, Steps, Write
 from oarlock.workers.turn.turn_outcome import TurnOutcome
 
+log = logging.getLogger("oarlock.worker")
+
 WRITES_MAX = 256
 LOOK_AGAIN_MS = 30_000
 """Until a name that a foreign object has is looked at again: the end of such an object wakes nobody."""
+
+_UNDONE = (
+    "somebody else writes the status too, and undoes what this controller writes: its writes are slowed down; let one"
+    " controller write it, and the others tell by events"
+)
 
 Job = WantedChild | Update | Live
 """What a write is for: a child that is not there, one that differs, one that is not wanted."""
@@ -62,7 +70,7 @@ def write(
     outcome: TurnOutcome,
 ) -> Steps[None]:
     """Carry out what is to be done, all at once; what the rate limit leaves over, the next turn does."""
-    create = yield from _free(plan.create, outcome)
+    create = _without_those_inside((yield from _free(plan.create, outcome)))
     jobs: list[Job] = [*create, *plan.update, *plan.delete]
     if not jobs:
         return
@@ -96,6 +104,14 @@ def _free(create: Sequence[WantedChild], outcome: TurnOutcome) -> Steps[list[Wan
         outcome.failed(f"{names_of(foreign)}: there already, and not ours")
         outcome.due_in(LOOK_AGAIN_MS)
     return [child for child in create if child not in foreign]
+
+
+def _without_those_inside(create: list[WantedChild]) -> list[WantedChild]:
+    """Without the children in a Namespace that is to be made beside them, which would be refused. When the cache shows
+    the Namespace, the key is queued.
+    """
+    made = {child.name for child in create if (child.api_version, child.kind) == ("v1", "Namespace")}
+    return [child for child in create if child.namespace not in made]
 
 
 def tell_taken(plan: Changes, outcome: TurnOutcome) -> None:
@@ -196,7 +212,10 @@ def write_status(
     rewrites: Rewrites,
     outcome: TurnOutcome,
 ) -> Steps[bool]:
-    """Write the status if it differs from the cached one. Returns whether it does."""
+    """Write the status if it differs from the cached one. Returns whether it does.
+
+    Where somebody else undoes it each time, the writes wait, longer and longer: each would wake the other.
+    """
     change = None
     if wanted.status is not None:
         old = msgspec.json.decode(owner.body).get("status") or {}
@@ -205,6 +224,10 @@ def write_status(
     if change is None or (owner.uid, kept) in memory.settled:  # the latter: the server does not keep it
         rewrites.none(outcome)
         return False
+    assert wanted.status is not None
+    if waits_ms := memory.status_waits_ms(owner.uid, wanted.status, outcome.now_ms):
+        outcome.due_in(waits_ms)
+        return True
     patch = status_merge_patch(owner.uid, rv, change)
     (answer,) = yield Send((Write("status", controller.resource, owner.namespace, owner.name, patch),))
     assert isinstance(answer, Answer)
@@ -215,6 +238,9 @@ def write_status(
             outcome.cache_must_pass(controller.resource, answer.resource_version)
             memory.settle(owner.uid, kept, (("status", ""),) if answer.resource_version == rv else ())
             rewrites.one(rv, answer.resource_version, outcome, controller.every_ms)
+            if answer.resource_version != rv and memory.status_written(owner.uid, wanted.status, outcome.now_ms):
+                outcome.events.append(Event(WARNING, "StatusUndone", _UNDONE))
+                log.warning(line("status_undone", queue=controller.queue, key=owner.key))
         case Outcome.GONE:
             pass  # the event of its end wakes the key
         case Outcome.REFUSED:
