@@ -171,6 +171,8 @@ def _place(text: str, port: int) -> tuple[str, int]:
     host, given = text, ""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
+        address, _, zone = host.partition("%25")  # as a URL writes the % before a zone (RFC 6874)
+        host = f"{address}%{zone}" if zone else host
         given = rest.removeprefix(":")
     elif ":" in text:
         host, _, given = text.partition(":")

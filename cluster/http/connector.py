@@ -37,8 +37,11 @@ class Connector:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"not the URL of a server: {server}")
         self._secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname, parts.port or (443 if self._secure else 80)
-        self._name = (server_name or self._host).rstrip(".")  # a certificate never names the root
+        address, _, zone = parts.hostname.partition("%25")  # as a URL writes the % before a zone (RFC 6874)
+        self._host = f"{address}%{zone}" if zone else parts.hostname
+        self._port = parts.port or (443 if self._secure else 80)
+        # A certificate never names the root, nor a zone, which is a matter of this host alone.
+        self._name = (server_name or self._host.partition("%")[0]).rstrip(".")
         self._connect_s = connect_s
         self._make_socket = socket_factory(connect_s)
         self._addresses: Sequence[aiohappyeyeballs.AddrInfoType] = ()

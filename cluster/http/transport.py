@@ -6,6 +6,7 @@ answer says for certain whether anything was sent at all.
 """
 
 import asyncio
+import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
@@ -84,7 +85,8 @@ class Transport:
         self._tls_of: tuple[Auth, TlsOptions] | None = None
         self._authorities = Authorities(config.tls)
         self._session: Session | None = None
-        self._writer = RequestWriter(parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), self._user_agent)
+        host = re.sub(r"%[^]]*(?=])", "", parts.netloc.rpartition("@")[2])  # without a zone (RFC 6874)
+        self._writer = RequestWriter(host, parts.path.rstrip("/"), self._user_agent)
         self._straight: Pool | None = None
         # Apart, because a server that shuts down ends watches in order and then their connections: a write that took
         # one of these would stay unanswered.

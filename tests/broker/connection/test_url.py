@@ -11,6 +11,10 @@ READ = {
     "redis://u:p%40ss@h:1/2": RedisUrl(Kind.STANDALONE, False, (("h", 1),), "", "u", "p@ss", 2),
     "redis://:p@h/?db=3": RedisUrl(Kind.STANDALONE, False, (("h", 6379),), "", None, "p", 3),
     "rediss://[::1]:7/0": RedisUrl(Kind.STANDALONE, True, (("::1", 7),)),
+    "redis://u:p@[fe80::1%25eth0]:7/0": RedisUrl(Kind.STANDALONE, False, (("fe80::1%eth0", 7),), "", "u", "p"),
+    "redis+sentinel://[fe80::1%eth0],[fe80::2%251]:7/m": RedisUrl(
+        Kind.SENTINEL, False, (("fe80::1%eth0", 26379), ("fe80::2%1", 7)), master="m"
+    ),
     "unix://u:p@/run/redis.sock?db=1": RedisUrl(Kind.STANDALONE, False, (), "/run/redis.sock", "u", "p", 1),
     "unix:///run/a%20b.sock": RedisUrl(Kind.STANDALONE, False, (), "/run/a b.sock"),
     "redis+sentinel://u:p@a:1,b/mymaster/4": RedisUrl(

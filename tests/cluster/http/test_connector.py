@@ -188,12 +188,29 @@ async def test_what_is_no_name_is_told_as_such(server):
         ("https://api.test.:6443/x", "", "api.test.:6443", "api.test"),
         ("https://10.0.0.1", "kubernetes.", "10.0.0.1:443", "kubernetes"),
         ("https://[::1]:6443", "", "[::1]:6443", "::1"),
+        ("https://[fe80::1%25eth0]:6443", "", "[fe80::1%eth0]:6443", "fe80::1"),
+        ("https://[fe80::1%eth0]", "", "[fe80::1%eth0]:443", "fe80::1"),
         ("http://localhost", "", "localhost:80", "localhost"),
     ],
 )
 def test_what_is_told_and_what_is_verified(server, server_name, address, verified):
     made = Connector(server, server_name, 4.0)
     assert (made.address, made._name) == (address, verified)
+
+
+@looped
+async def test_a_zone_chooses_the_interface_and_is_told_to_no_server():
+    """`::1%1` is the loopback with the number of its interface."""
+    answers = answering()
+    try:
+        server = await asyncio.start_server(answers._serve, "::1", 0)
+    except OSError:
+        pytest.skip("no IPv6 on this machine")
+    port = server.sockets[0].getsockname()[1]
+    async with server, Transport(config_of(f"http://[::1%251]:{port}")) as transport:
+        assert (await transport.read("/x")).code == 200
+    (request,) = answers.requests
+    assert f"\r\nHost: [::1]:{port}\r\n".encode() in request
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "api.test:6443", "https://"])
