@@ -8,7 +8,7 @@ from typing import Any
 
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values.turns import Entry, NameTaken
-from oarlock.cluster.answer import NO_ANSWER, NOT_SENT
+from oarlock.cluster.answer import NO_ANSWER, NOT_SENT, Answer
 from oarlock.controllers.registry import CONTROLLERS, WATCHED
 from oarlock.workers.budget.limiter import current_lane
 from oarlock.workers.process.clock import Clock
@@ -74,7 +74,7 @@ class Engine(TurnEngine):
             self._window.leave(running)
             for write, answer in zip(step.writes, result, strict=True):
                 running.outcome.note.wrote(write, answer)
-                failed = answer.code in (NO_ANSWER, NOT_SENT)
+                failed = answer.code in (NO_ANSWER, NOT_SENT) or _of_a_gateway(answer)
                 self._transport_errors = self._transport_errors + 1 if failed else 0
 
     def ended(self, running: RunningTurn) -> None:
@@ -117,3 +117,8 @@ class Engine(TurnEngine):
         taken = self._broker.announce(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
         running.deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         return taken
+
+
+def _of_a_gateway(answer: Answer) -> bool:
+    """Whether a proxy before the server says that nobody answers behind it: the server itself would send a Status."""
+    return answer.code in (502, 503, 504) and answer.status is None

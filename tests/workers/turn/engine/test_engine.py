@@ -363,6 +363,8 @@ def test_what_was_promised_and_is_not_sent_is_for_others() -> None:
     [
         pytest.param(UNANSWERED, True, id="no answer"),
         pytest.param(Answer(NOT_SENT, error="cannot connect"), True, id="not connected"),
+        pytest.param(Answer(503, b"<html>no healthy upstream</html>"), True, id="of a proxy before the server"),
+        pytest.param(refusal(503, "ServiceUnavailable"), False, id="of the server: it is there"),
         pytest.param(PAST_DEADLINE, False, id="too late: our own fault"),
         pytest.param(Answer(500), False, id="a server error is an answer"),
         pytest.param(refusal(409, "Conflict"), False, id="a conflict is an answer"),
