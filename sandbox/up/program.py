@@ -65,13 +65,13 @@ class ProgramChild(Child):
     def _open(self, stdout: int | None) -> subprocess.Popen[bytes] | Forked:
         environment = {**os.environ, **self.program.environment}
         keep: tuple[int, ...] = ()
-        if self.program.report:
-            self.report_fd, theirs = os.pipe()
-            os.set_blocking(self.report_fd, False)
-            environment["OARLOCK_REPORT_FD"] = str(theirs)
-            keep = (theirs,)
         log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
+            if self.program.report:
+                self.report_fd, theirs = os.pipe()
+                os.set_blocking(self.report_fd, False)
+                environment["OARLOCK_REPORT_FD"] = str(theirs)
+                keep = (theirs,)
             if self.program.life is not None:
                 return fork_process(self.name, partial(_live, self.program.life, environment, log))
             return subprocess.Popen(
@@ -83,6 +83,9 @@ class ProgramChild(Child):
                 pass_fds=(*keep, *self.program.fds),
                 start_new_session=True,  # Ctrl-C is for us: we end the children in good order
             )
+        except OSError:
+            self._close_report()
+            raise
         finally:
             for fd in (log, *keep):
                 os.close(fd)
@@ -90,10 +93,14 @@ class ProgramChild(Child):
     def ended(self, now_ms: int) -> int | None:
         """As every child's; and its pipe is closed."""
         code = super().ended(now_ms)
-        if code is not None and self.report_fd >= 0:
+        if code is not None:
+            self._close_report()
+        return code
+
+    def _close_report(self) -> None:
+        if self.report_fd >= 0:
             os.close(self.report_fd)
             self.report_fd = -1
-        return code
 
     def last_words(self) -> str:
         """The last line of its log, for messages; "" where there is none."""

@@ -49,6 +49,7 @@ class Tree:
         self._redis_started_ms = self._clock.wall_ms()
         self._redis_due_ms: int | None = None
         self._redis_failures = 0
+        self._redis_trouble = ""
         self._stops = 0
         self._selector = new_selector()
         self._signals = SignalSocket(*FOR_PARENTS, signal.SIGHUP)
@@ -131,8 +132,7 @@ class Tree:
         for child in self.children:
             changed |= self._note_end(child, now_ms)
             if child.is_due(now_ms):
-                self._start(child)
-                changed = True
+                changed |= self._start(child)
         if changed:
             self._tell()
 
@@ -146,13 +146,16 @@ class Tree:
             return False
         try:
             self._redis.start()
-        except RedisNotStarted as error:
+        except (RedisNotStarted, OSError) as error:  # no more processes, or a full disk: that may pass, too
             self._redis_failures += 1
             pause_ms = BACK_OFF.pause_ms(self._redis_failures + 1)
             self._redis_due_ms = self._clock.mono_ms() + pause_ms
-            log.warning(line("not_started", name="redis", reason=error, again_in_ms=pause_ms))
+            if str(error) != self._redis_trouble:
+                log.warning(line("not_started", name="redis", reason=error, again_in_ms=pause_ms))
+            self._redis_trouble = str(error)
             return False
         self._redis_due_ms, self._redis_failures, self._redis_started_ms = None, 0, self._clock.wall_ms()
+        self._redis_trouble = ""
         log.info(line("started", name="redis", pid=self._redis.pid))
         return True
 
@@ -170,11 +173,18 @@ class Tree:
         log.warning(line("ended", name=child.program.name, code=code, again_in_ms=again_in_ms, **said))
         return True
 
-    def _start(self, child: ProgramChild) -> None:
-        child.run(self._clock.mono_ms())
+    def _start(self, child: ProgramChild) -> bool:
+        """Whether it runs. Else it is tried again in a second: what else runs is not to end for want of a process."""
+        try:
+            child.run(self._clock.mono_ms())
+        except OSError as error:
+            if child.is_news(error):
+                log.warning(line("not_started", name=child.program.name, reason=error))
+            return False
         if child.report_fd >= 0:
             self._selector.register(child.report_fd, selectors.EVENT_READ)
         log.info(line("started", name=child.program.name, pid=child.pid))
+        return True
 
     def _wait_s(self) -> float | None:
         due = [each for each in (next_start_ms(self.children), self._redis_due_ms) if each is not None]

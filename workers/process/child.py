@@ -55,6 +55,7 @@ class Child:
         self.killed = ""
         """Why its parent killed the process that runs, or ran last; else ""."""
         self._early_ends = 0
+        self._not_started = ""
 
     @property
     def pid(self) -> int:
@@ -72,7 +73,14 @@ class Child:
         except OSError:
             self.start_at_ms = now_ms + NOT_STARTED_PAUSE_MS
             raise
-        self.started_ms, self.killed = now_ms, ""
+        self.started_ms, self.killed, self._not_started = now_ms, "", ""
+
+    def is_news(self, why: object) -> bool:
+        """Whether this is another reason for which it is not started than the last one, since it last ran. Starts are
+        tried again and again, and a shortage may last for hours.
+        """
+        before, self._not_started = self._not_started, str(why)
+        return self._not_started != before
 
     def ended(self, now_ms: int) -> int | None:
         """Its exit code (negative: a signal), once after it has ended; plans the next start."""

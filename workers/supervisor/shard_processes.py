@@ -91,7 +91,8 @@ class _Parent:
         try:
             child.start(lambda: fork_process(f"{self._what} {child.name}", lambda: self._life(child.name)), now_ms)
         except OSError as error:  # the other shards are not to end for it
-            log.warning(line(f"{self._what} not started", **{self._what: child.name}, reason=error))
+            if child.is_news(error):
+                log.warning(line(f"{self._what} not started", **{self._what: child.name}, reason=error))
             return
         log.info(line(f"{self._what} started", **{self._what: child.name}, pid=child.pid))
 

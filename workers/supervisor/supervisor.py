@@ -202,7 +202,8 @@ class Supervisor:
         try:
             drained = not leases.register(holder, self.name, position.queues)
         except REFUSALS as error:
-            log.warning(line("start_failed", worker=holder, reason=error))
+            if position.is_news(error):
+                log.warning(line("start_failed", worker=holder, reason=error))
             position.start_at_ms = now_ms + RETRY_MS
             return
         if drained != self._drained:
@@ -217,7 +218,8 @@ class Supervisor:
         try:
             position.fork(identity, self._run_worker, self._clock.mono_ms())
         except OSError as error:  # no more processes, or no memory: those that live are not to end for it
-            log.warning(line("start_failed", worker=holder, reason=error))
+            if position.is_news(error):
+                log.warning(line("start_failed", worker=holder, reason=error))
             leases.release(holder)
             return
         self._counts.started(position.counts, position.pid)

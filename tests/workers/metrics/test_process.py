@@ -31,4 +31,4 @@ def test_where_no_process_can_be_forked_it_is_tried_again(
             process.keep(now_ms)
         process.end()
     assert tried == ["metrics", "metrics"]
-    assert caplog.text.count("metrics_not_started") == 2
+    assert caplog.text.count("metrics_not_started") == 1, "it is tried for as long as the shortage lasts"

@@ -100,6 +100,18 @@ def test_a_start_that_the_system_refuses_is_tried_again_in_a_second() -> None:
     assert (child.pid, child.is_due(1_999), child.is_due(1_000 + NOT_STARTED_PAUSE_MS)) == (0, False, True)
 
 
+def test_why_it_is_not_started_is_news_once_until_it_has_run() -> None:
+    child = Child("c", position.BACK_OFF)
+    assert [child.is_news(why) for why in ("no memory", "no memory", "no processes", "no processes")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    child.start(ScriptedProcess, 1_000)
+    assert child.is_news("no processes")
+
+
 def test_a_child_is_killed_once_and_a_dead_one_gets_no_signal() -> None:
     child, process = Child("c", position.BACK_OFF), ScriptedProcess()
     child.kill("it does not run")

@@ -258,7 +258,7 @@ def test_what_may_pass_is_said_and_waited_for(
 
 
 def test_where_no_worker_can_be_forked_its_holder_is_released_and_the_others_live(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fork(*_: object) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
@@ -268,11 +268,14 @@ def test_where_no_worker_can_be_forked_its_holder_is_released_and_the_others_liv
     one = supervisor.Supervisor(Settings(), 1, lambda identity: 0, clock=clock)
     one._seen = Seen(1, "r", "r", "OPEN")
     broker, (place,) = ScriptedBroker(), one._positions
-    one._fill(place, LeaseManager(broker, ScriptedTimer(), Settings(), clock), 1_000)
+    leases = LeaseManager(broker, ScriptedTimer(), Settings(), clock)
+    one._fill(place, leases, 1_000)
     (registered, holder), (released, same, _) = broker.calls
     assert (registered, released, holder) == ("register", "release", same)
     assert place.process is None
     assert place.start_at_ms == clock.mono_ms() + NOT_STARTED_PAUSE_MS
+    one._fill(place, leases, 2_000)
+    assert caplog.text.count("start_failed") == 1, "it is tried again each second, and told once"
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(fleet_api_qps=10.0)], ids=["alone", "with an API budget"])

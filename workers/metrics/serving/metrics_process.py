@@ -46,7 +46,8 @@ class MetricsProcess:
             try:
                 self._child.start(self._fork, now_ms)
             except OSError as error:  # the workers go on, but nobody can ask for their metrics
-                log.warning(line("metrics_not_started", reason=error))
+                if self._child.is_news(error):
+                    log.warning(line("metrics_not_started", reason=error))
                 return
             log.info(line("metrics", url=url(self._listening), pid=self._child.pid))
 
