@@ -15,7 +15,7 @@ from oarlock.cluster.http.frames import WatchEvent
 from oarlock.cluster.http.throttle import Limiter, Unlimited
 from oarlock.cluster.http.transport import REQUEST_TIMEOUT_S, WRITES_MAX, Transport, boottime_s
 from oarlock.cluster.lease import LeaseCell
-from oarlock.cluster.listing import PAGE_LIMIT, Page, Selection, list_pages
+from oarlock.cluster.listing import PAGE_LIMIT, PAGE_TIMEOUT_S, Page, Selection, list_pages
 from oarlock.cluster.resources import Resource
 from oarlock.cluster.watch import IDLE_S, watch_batches
 
@@ -72,10 +72,15 @@ class Reader:
         return proven(await self.limiter.carry(lambda: self.transport.read(path)), resource)
 
     def list_pages(
-        self, resource: Resource, *, limit: int = PAGE_LIMIT, **selection: Unpack[Selection]
+        self,
+        resource: Resource,
+        *,
+        limit: int = PAGE_LIMIT,
+        timeout_s: float = PAGE_TIMEOUT_S,
+        **selection: Unpack[Selection],
     ) -> AsyncGenerator[Page, None]:
         """A consistent list, see `cluster/listing.py`. Raises ListError."""
-        return list_pages(self.transport, self.limiter, resource, limit=limit, **selection)
+        return list_pages(self.transport, self.limiter, resource, limit=limit, timeout_s=timeout_s, **selection)
 
     def watch_batches(
         self, resource: Resource, rv: str, *, idle_s: float = IDLE_S, life_s: float | None = None

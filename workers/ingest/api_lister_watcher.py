@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any, TypeVar
 
 from oarlock.cluster.http.frames import WatchEvent
-from oarlock.cluster.listing import ListError, Page
+from oarlock.cluster.listing import PAGE_TIMEOUT_S, ListError, Page
 from oarlock.cluster.reader import Reader
 from oarlock.cluster.watch import IDLE_S, Broken, Deaf, Expired
 from oarlock.controllers.entries import Watched
@@ -24,6 +24,10 @@ from oarlock.workers.process.log_line import line
 EVENTS_MAX = 1_000
 """Watch events that may wait for the main thread: about 2 MB of pods."""
 PAGES_MAX = 2
+PROBE_TIMEOUT_S = 10.0
+"""For a page of one object. A probe over a connection that was lost without a word is not to wait as long as a page of
+a large cluster may take: nothing is watched meanwhile.
+"""
 NOT_FOUND = 404
 BREATH_S, BREATH_MAX_S = 0.004, 0.012
 """Between handing over events and the next read, so that events gather: a call of the broker costs more than ten events
@@ -121,7 +125,8 @@ class ApiListerWatcher:
         return _next_breath_s(breath_s, events, buffer.awaited)
 
     async def _pages(self, limit: int, buffer: StreamBuffer[Page]) -> None:
-        async with aclosing(self._client.list_pages(self._resource, limit=limit)) as pages:
+        timeout_s = PROBE_TIMEOUT_S if limit == 1 else PAGE_TIMEOUT_S
+        async with aclosing(self._client.list_pages(self._resource, limit=limit, timeout_s=timeout_s)) as pages:
             async for page in pages:
                 if not self._deaf:  # else a list shows only that the server lives: its watches are still silent
                     self._heard_ms = self._clock.mono_ms()

@@ -208,11 +208,11 @@ class Reflector:
         longest_ms: int = min(most_ms, least_ms * 2 ** min(self._failures, 10))
         return round(longest_ms * self._random.uniform(0.5, 1))
 
-    def _complain(self, event: str, why: str) -> None:
+    def _complain(self, event: str, why: str, **facts: object) -> None:
         """Warn, but not of the same thing again and again: a request that fails is repeated every ten seconds."""
         level = logging.DEBUG if (event, why) == self._complained else logging.WARNING
         self._complained = event, why
-        log.log(level, line(event, resource=self.name, why=why))
+        log.log(level, line(event, resource=self.name, why=why, **facts))
 
     def _end_verification(self) -> None:
         if self._verification is not None:
@@ -386,7 +386,7 @@ class Reflector:
         self._drop_streams()
         if end.ending is Ending.CLOSED:
             return self._closed(now_ms)
-        log.warning(line("watch ended", resource=self.name, how=end.ending, why=end.text, position=self.position))
+        self._complain("watch ended", end.text, how=end.ending, position=self.position)
         if end.ending is Ending.EXPIRED:
             # Another ingestor has usually kept the watermark fresh; a list is needed only if it has not.
             self._expired, self.state = self.position, ReflectorState.SEEKING

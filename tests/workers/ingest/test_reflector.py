@@ -423,6 +423,29 @@ def test_a_watch_that_failed_is_replaced_after_a_probe_from_where_it_was(opened:
     assert opened.server.mark(1, PODS) == str(changed)
 
 
+def test_a_watch_that_ends_in_the_same_way_again_and_again_is_said_once(
+    opened: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As behind a proxy that lets probes through and no watch."""
+    process = opened.processes[0]
+
+    def said() -> int:
+        told = [each for each in caplog.records if "watch ended" in each.message and each.levelno >= logging.WARNING]
+        caplog.clear()
+        return len(told)
+
+    for restarts in range(2):
+        for _ in range(4):
+            before = len(process.sources[PODS].watched_from)
+            process.sources[PODS].cut(End(Ending.BROKEN, "cut off"))
+            opened.run_for(11_000)
+            assert len(process.sources[PODS].watched_from) == before + 1, "another is begun"
+        assert said() == 1
+        opened.api.put(PODS, owned(0, restarts=restarts + 1))
+        process.catch_up()
+        opened.settle()
+
+
 def test_a_list_refused_again_and_again_is_said_once(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
     source, reflector = opened.processes[0].sources[PODS], opened.processes[0].reflectors[PODS]
 

@@ -12,7 +12,7 @@ import pytest
 
 from oarlock.cluster.answer import Answer
 from oarlock.cluster.http.frames import WatchEvent
-from oarlock.cluster.listing import ListError, Page
+from oarlock.cluster.listing import PAGE_LIMIT, ListError, Page
 from oarlock.cluster.resources import PODS as POD_RESOURCE
 from oarlock.cluster.watch import Broken, Deaf, Expired
 from oarlock.controllers.builtin import PODS
@@ -52,11 +52,13 @@ class FakeClient:
 
     def __init__(self, batches: Callable[[], AsyncGenerator[list[WatchEvent], None]]) -> None:
         self._batches = batches
+        self.timeouts_s: list[float] = []
 
     def watch_batches(self, resource: object, rv: str, **given: object) -> AsyncGenerator[list[WatchEvent], None]:
         return self._batches()
 
-    def list_pages(self, resource: object, limit: int) -> AsyncGenerator[Page, None]:
+    def list_pages(self, resource: object, limit: int, timeout_s: float) -> AsyncGenerator[Page, None]:
+        self.timeouts_s.append(timeout_s)
         return self._batches()  # type: ignore[return-value]
 
 
@@ -262,6 +264,20 @@ def test_behind_a_deaf_watch_a_list_is_no_hearing(io: IoLoop) -> None:
     assert heard_after(lambda: source.pages(1), page) == first
     assert heard_after(lambda: source.watch("1")) == clock.mono_ms(), "the end in order"
     assert heard_after(lambda: source.pages(1), page) == clock.mono_ms()
+
+
+def test_a_probe_waits_for_less_than_a_list(io: IoLoop) -> None:
+    """It may go over a connection that was lost without a word, and nothing is watched until it has an answer."""
+
+    async def none() -> AsyncGenerator[list[WatchEvent], None]:
+        return
+        yield []
+
+    client = FakeClient(none)
+    for limit in (1, PAGE_LIMIT):
+        buffer = source_of(client, io).pages(limit)
+        until(lambda buffer=buffer: buffer.end() is not None)  # type: ignore[misc]
+    assert client.timeouts_s == [10.0, 60.0]
 
 
 def test_closing_ends_the_task_and_its_connection(io: IoLoop) -> None:
