@@ -107,8 +107,8 @@ class UpstreamDetector:
             self.latest = found
 
     def listed(self, raw: bytes, kind: str, obj: Dependent) -> None:
-        """Look at an object of a list."""
-        if obj.created_ms and self._wall_ms() - obj.created_ms <= RECENT_MS:
+        """Look at an object of a list. To a clock behind the server's all would be of the future, and so new."""
+        if obj.created_ms and abs(self._wall_ms() - obj.created_ms) <= RECENT_MS:
             self.added(raw, kind, obj)
 
 

@@ -152,6 +152,13 @@ def test_pods_that_upstream_made_before_do_not_matter(rig: Rig) -> None:
     assert phase(rig) == "OPEN"
 
 
+def test_a_clock_that_is_an_hour_behind_makes_no_old_pod_a_new_one(rig: Rig) -> None:
+    start(rig, upstream_pod(at_ms=rig.clock.wall_ms() + 3_600_000))
+    rig.start()
+    rig.open()
+    assert phase(rig) == "OPEN"
+
+
 def test_a_pod_of_a_moment_ago_keeps_an_epoch_from_opening(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     start(rig, upstream_pod(at_ms=rig.clock.wall_ms() - RECENT_MS + 1_000))
     rig.start()
