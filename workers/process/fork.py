@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from oarlock.workers.process.death_signal import die_with_parent
@@ -81,7 +81,8 @@ def _live(name: str, life: Callable[[], int], ignored: Collection[int], parent_p
     try:
         if parent_pid:
             die_with_parent(parent_pid=parent_pid)
-        Path("/proc/self/comm").write_text(name[:_COMM_MAX])  # its command line is its parent's; `ps -o comm` tells it
+        with suppress(OSError):  # no more files, or no such file
+            Path("/proc/self/comm").write_text(name[:_COMM_MAX])  # its command line is its parent's: for `ps -o comm`
         signal.set_wakeup_fd(-1)
         for signum in _BLOCKED_AT_FORK:
             signal.signal(signum, signal.SIG_IGN if signum in ignored else signal.SIG_DFL)

@@ -46,3 +46,19 @@ def test_who_could_not_write_all_it_said_ends_all_the_same() -> None:
             [sys.executable, "-c", PRINTS], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
         )
     assert [line.split()[1:] for line in done.stderr.splitlines()] == [["3"]], done.stderr
+
+
+NO_FILES = """
+import os, resource
+from oarlock.workers.process.fork import fork_process
+
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+child = fork_process("test", lambda: 7)
+print(os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1]))
+"""
+
+
+def test_who_can_open_no_file_lives_under_its_parents_name() -> None:
+    done = subprocess.run([sys.executable, "-c", NO_FILES], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("7", "")
