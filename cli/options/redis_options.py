@@ -173,6 +173,7 @@ def open_redis(source: Source, *, timeout_s: float = 4.0, shard: str = "0", for_
 
 
 _MENDS = {
+    "max number of clients": "raise its maxclients, or end connections that nobody needs (CLIENT LIST)",
     "unknown command 'SENTINEL'": "no Sentinel is there: give the port of one, usually 26379, or redis:// for a server",
     "cluster support disabled": "it is no cluster: write redis:// in place of redis+cluster://",
     "knows no master": "write the name that `sentinel monitor` in its configuration gives the master into the URL",

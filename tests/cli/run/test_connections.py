@@ -96,7 +96,18 @@ def test_a_redis_url_that_leads_nowhere(server: EmbeddedRedis, url: str, told: s
     assert not any(secret in line for secret in (*secrets.values(), "secret@", "wrong"))
 
 
-def test_a_server_that_is_no_redis() -> None:
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "", id="no Redis"),
+        pytest.param(
+            b"-ERR max number of clients reached\r\n",
+            "(max number of clients reached); raise its maxclients, or end connections that nobody needs",
+            id="no room for one more client",
+        ),
+    ],
+)
+def test_a_server_that_does_not_serve_us(said: bytes, told: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -104,7 +115,7 @@ def test_a_server_that_is_no_redis() -> None:
             connection, _ = listener.accept()
             with connection:
                 connection.recv(4096)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.sendall(said)
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
@@ -113,6 +124,7 @@ def test_a_server_that_is_no_redis() -> None:
     assert result.exit_code == 2
     (line,) = problems(result)
     assert f"127.0.0.1:{port}" in line
+    assert told in line
 
 
 def test_a_state_dir_whose_up_is_gone(tmp_path: Path) -> None:
