@@ -51,6 +51,10 @@ class TurnSlot:
         if not self._proven:
             self._prove()
 
+    def leave(self) -> None:
+        """The worker is about to end and holds no key, perhaps because no claim was ever answered."""
+        self._words[0] = 0
+
     def _prove(self) -> None:
         self._words[_PROVEN], self._proven = 1, True
 

@@ -112,7 +112,7 @@ class KeyWorker(RqShell):
         """As RQ's. From here on this process works on no key. The keys it may still hold are given back when it has
         ended. So it then ends at once, and the process that started it tells RQ.
         """
-        self._slot.end()
+        self._slot.leave()
         self._turns.stop()
         if self.exit_code is ExitCode.DONE:
             super().teardown()

@@ -27,13 +27,17 @@ def test_a_slot_says_what_was_written_last_and_leaves_its_neighbours_alone() -> 
 
 def test_a_worker_has_proven_itself_when_a_claim_of_its_was_answered() -> None:
     slots, proven = TurnSlots(2), []
-    for steps in ("begin", "begin end", "begin turn"):
+    for steps in ("begin", "begin end", "begin turn", "begin leave"):
         slot = slots[0]
         slot.reset()
         for step in steps.split():
-            slot.end() if step == "end" else slot.begin(1, "replicaset:a/b" if step == "turn" else "")
+            if step in ("end", "leave"):
+                slot.end() if step == "end" else slot.leave()
+                assert slot.read() == Doing(0, "")
+            else:
+                slot.begin(1, "replicaset:a/b" if step == "turn" else "")
         proven.append(slots[0].proven)
-    assert proven == [False, True, True]
+    assert proven == [False, True, True, False]
     assert not slots[1].proven
 
 

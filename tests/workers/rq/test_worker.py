@@ -436,6 +436,18 @@ def test_before_further_keys_a_failure_is_told(run: Callable[..., KeyWorker]) ->
 
 
 @pytest.mark.parametrize(
+    ("reply", "proven"), [(BrokerUnreachable("max number of clients reached"), False), (Idle.EMPTY, True)]
+)
+def test_who_was_never_answered_a_claim_has_not_proven_that_it_can_work(
+    run: Callable[..., KeyWorker], reply: Exception | Idle, proven: bool
+) -> None:
+    """Else the next one is begun a tenth of a second later, and so for as long as Redis takes no more clients."""
+    identity = run(ScriptedEngine([reply], {})).identity
+    assert identity is not None
+    assert identity.slot.proven is proven
+
+
+@pytest.mark.parametrize(
     ("error", "code"),
     [
         pytest.param(EpochOver("stale"), ExitCode.EPOCH_OVER, id="epoch over"),
