@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohappyeyeballs
@@ -119,8 +119,19 @@ class Connector:
 
     async def _resolve(self) -> None:
         loop = asyncio.get_running_loop()
-        self._addresses = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        zone = self._host.partition("%")[2]
+        found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        self._addresses = [
+            (family, kind, protocol, name, _with_zone(address, zone)) for family, kind, protocol, name, address in found
+        ]
         self._known_until_s = time.monotonic() + NAME_KEPT_S
+
+
+def _with_zone(address: tuple[Any, ...], zone: str) -> tuple[Any, ...]:
+    """With its interface in the text: uvloop looks at nothing else. ``zone``: what the URL says of it, if anything."""
+    host, *rest = address
+    zone = zone or (str(rest[2]) if len(rest) == 3 and rest[2] else "")
+    return (f"{host}%{zone}" if zone and "%" not in host else host, *rest)
 
 
 def socket_factory(user_timeout_s: float) -> SocketFactory:

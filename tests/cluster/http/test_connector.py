@@ -4,10 +4,12 @@ told with the server's address.
 
 import asyncio
 import errno
+import ipaddress
 import socket
 import ssl
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -211,6 +213,30 @@ async def test_a_zone_chooses_the_interface_and_is_told_to_no_server():
         assert (await transport.read("/x")).code == 200
     (request,) = answers.requests
     assert f"\r\nHost: [::1]:{port}\r\n".encode() in request
+
+
+def link_local() -> str:
+    """An address of this machine that only its zone makes one; "" for none."""
+    try:
+        interfaces = [line.split() for line in Path("/proc/net/if_inet6").read_text().splitlines()]
+    except OSError:
+        return ""
+    for number, _, _, scope, flags, name in interfaces:
+        if scope == "20" and not int(flags, 16) & 0x40:  # it may still turn out to be another's
+            return f"{ipaddress.IPv6Address(int(number, 16))}%25{name}"
+    return ""
+
+
+@looped
+async def test_an_address_that_needs_its_zone_is_reached():
+    if not (address := link_local()):
+        pytest.skip("no link-local address on this machine")
+    answers = answering()
+    server = await asyncio.start_server(answers._serve, address.replace("%25", "%"), 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, Transport(config_of(f"http://[{address}]:{port}")) as transport:
+        answer = await transport.read("/x")
+    assert (answer.code, answer.error) == (200, "")
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "api.test:6443", "https://"])
