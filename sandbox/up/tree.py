@@ -24,6 +24,7 @@ from oarlock.workers.process.wakeup import FOR_PARENTS, SignalSocket, new_select
 
 log = logging.getLogger("oarlock.up")
 
+TELL_AGAIN_S = 1.0
 STOP_LIMIT_MS = 8_000
 """How long children may take to end in good order before they are killed."""
 
@@ -50,6 +51,8 @@ class Tree:
         self._redis_due_ms: int | None = None
         self._redis_failures = 0
         self._redis_trouble = ""
+        self._told = True
+        """Whether processes.json says what runs. Else it is tried again: there may be room by then."""
         self._stops = 0
         self._selector = new_selector()
         self._signals = SignalSocket(*FOR_PARENTS, signal.SIGHUP)
@@ -88,8 +91,9 @@ class Tree:
             if until is not None and until():
                 return
             wait_s = self._wait_s()
-            if tick_s is not None:
-                wait_s = tick_s if wait_s is None else min(wait_s, tick_s)
+            for at_most_s in (tick_s, None if self._told else TELL_AGAIN_S):
+                if at_most_s is not None:
+                    wait_s = at_most_s if wait_s is None else min(wait_s, at_most_s)
             for key, _ in self._selector.select(wait_s):
                 if key.fileobj is not self._signals.socket:
                     self._read_report(int(key.fd))
@@ -133,7 +137,7 @@ class Tree:
             changed |= self._note_end(child, now_ms)
             if child.is_due(now_ms):
                 changed |= self._start(child)
-        if changed:
+        if changed or not self._told:
             self._tell()
 
     def _keep_redis(self, now_ms: int) -> bool:
@@ -215,7 +219,11 @@ class Tree:
         try:
             self._state.write_processes(self.processes())
         except OSError as error:  # the disk is full: all that runs is worth more than the list of it
-            log.warning(line("untold", reason=error))
+            if self._told:
+                log.warning(line("untold", reason=error))
+            self._told = False
+        else:
+            self._told = True
 
     # -- ending it --------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from oarlock.sandbox.up import program
+from oarlock.sandbox.up import program, state_dir
+from oarlock.sandbox.up import tree as tree_module
 from oarlock.sandbox.up.program import Program, ProgramChild
 from oarlock.sandbox.up.state_dir import StateDir
 from oarlock.sandbox.up.tree import Tree
@@ -85,3 +86,21 @@ def test_a_redis_that_cannot_be_started_again_ends_nothing_else(
     tree.watch(lambda: redis.alive)
     assert redis.starts == 3
     assert caplog.text.count("event=not_started") == 1
+
+
+def test_what_runs_is_told_once_there_is_room_again(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused, write = iter([True, True, True]), state_dir.write_file
+
+    def refusing(path: Path, text: str) -> None:
+        if next(refused, False):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, text)
+
+    monkeypatch.setattr(state_dir, "write_file", refusing)
+    monkeypatch.setattr(tree_module, "TELL_AGAIN_S", 0.001)
+    tree.add([ProgramChild(Program("ingestor", "one", ["-"], life=pausing), tmp_path / "state" / "logs", 0)])
+    told = StateDir(tmp_path / "state")
+    tree.watch(lambda: [each.name for each in told.read_processes()] == ["redis", "one"])
+    assert caplog.text.count("event=untold") == 1
