@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from redis.exceptions import RedisError
+
 from oarlock.broker.looks import hearing
 from oarlock.broker.protocol import Broker
 from oarlock.broker.values.errors import BrokerFull, BrokerUnreachable, EpochOver
@@ -110,7 +112,7 @@ class Ingestor:
             self._coordinator.suspect(str(error), unusable=True)
             self._follow()
             return 0
-        except (BrokerUnreachable, BrokerFull) as error:
+        except (BrokerUnreachable, BrokerFull, RedisError) as error:  # such as a right that is missing: it may be given
             if not self._pause_ms:
                 log.error(line("redis refuses", why=error))
             shortest_ms, longest_ms = UNREACHABLE_MS
@@ -144,7 +146,7 @@ class Ingestor:
         if self._broker is not None:
             try:
                 self._broker.report(self._coordinator.name, "")
-            except (BrokerUnreachable, EpochOver) as error:  # its last words go by themselves, after a minute
+            except (BrokerUnreachable, EpochOver, RedisError) as error:  # its last words go after a minute
                 log.info(line("left unsaid", why=error))
         for reflector in self._reflectors:
             reflector.leave()

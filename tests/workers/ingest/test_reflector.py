@@ -8,6 +8,7 @@ import random
 import msgspec
 import pytest
 import redis
+from redis.exceptions import NoPermissionError
 
 from oarlock.broker import keys
 from oarlock.broker.values.errors import BrokerUnreachable
@@ -804,6 +805,26 @@ def test_the_doubts_of_one_that_starts_cover_what_two_dead_ones_missed(opened: R
     opened.settle()
     opened.work()
     assert opened.check_turns() >= 1
+
+
+def test_an_ingestor_without_a_right_says_so_once_and_goes_on_when_it_has_it(
+    opened: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = opened.processes[0]
+    changed = opened.api.put(PODS, owned(0, restarts=1))
+    process.catch_up()
+
+    def refuse(after: bool) -> None:
+        raise NoPermissionError("this user has no permissions to run the 'evalsha' command")
+
+    process.client.fault = refuse
+    opened.run_for(10_000)
+    process.client.fault = None
+    opened.run_for(3_000)
+    assert opened.server.mark(1, PODS) == str(changed)
+    told = [each.message for each in caplog.records if "redis refuses" in each.message]
+    assert len(told) == 1
+    assert "no permissions to run the 'evalsha' command" in told[0]
 
 
 def test_deafness_is_said_once_and_so_is_its_end(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
