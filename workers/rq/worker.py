@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from redis.exceptions import RedisError
@@ -132,6 +133,21 @@ class KeyWorker(RqShell):
 
         RQ's loop holds what it gets until it gets the next: a list, which is empty by then.
         """
+        with self._failures_told():
+            return self._dequeue(timeout, max_idle_time)
+
+    @contextmanager
+    def _failures_told(self) -> Iterator[None]:
+        """RQ's loop ends after an exception that nobody expected as it does in good order. That is not how we ended."""
+        try:
+            yield
+        except StopRequested:
+            raise
+        except Exception:
+            self.exit_code = ExitCode.FAILED
+            raise
+
+    def _dequeue(self, timeout: int | None, max_idle_time: int | None) -> tuple[list[Batch], KeyQueue] | None:
         burst, idle_since_ms = timeout is None, self._clock.mono_ms()
         shown = WorkerStatus.BUSY if self._state == WorkerStatus.BUSY else WorkerStatus.IDLE
         self._state, woken = WorkerStatus.IDLE, False
@@ -202,12 +218,13 @@ class KeyWorker(RqShell):
         process that renews our leases gives back our keys.
         """
         batch: Batch | Idle = job.pop()
-        while isinstance(batch, Batch):
-            self._run(batch)
-            following, self._following = self._following, None
-            batch = Idle.WAIT  # its objects are gone before those of the next are taken apart
-            if following is not None:
-                batch, following = self._take(following), None
+        with self._failures_told():
+            while isinstance(batch, Batch):
+                self._run(batch)
+                following, self._following = self._following, None
+                batch = Idle.WAIT  # its objects are gone before those of the next are taken apart
+                if following is not None:
+                    batch, following = self._take(following), None
         self._found_nothing = batch is Idle.EMPTY
 
     def _run(self, batch: Batch) -> None:

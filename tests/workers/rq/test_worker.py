@@ -435,6 +435,12 @@ def test_before_further_keys_a_failure_is_told(run: Callable[..., KeyWorker]) ->
     assert (engine.together, len(engine.turns)) == (1, 9), "with the end of the second batch alone"
 
 
+def test_a_failure_of_the_worker_itself_is_no_end_in_good_order(run: Callable[..., KeyWorker]) -> None:
+    """RQ's loop logs a traceback, and then ends as if it had been asked to."""
+    worker = run(ScriptedEngine([batch_of("a/1"), AssertionError("a bug")], {}))
+    assert worker.exit_code is ExitCode.FAILED
+
+
 @pytest.mark.parametrize(
     ("reply", "proven"), [(BrokerUnreachable("max number of clients reached"), False), (Idle.EMPTY, True)]
 )
