@@ -51,6 +51,8 @@ take what comes within a second for one request, too.
 ANEW_PAUSE_MS = 10
 DRAINED_ASKS_MS = 1_000
 """How often a drained supervisor asks whether it may begin workers again."""
+TELL_AGAIN_MS = 1_000
+"""After a list of the processes that could not be written: whoever reads it is to find it right once there is room."""
 SEARCH_AFTER_MS = 50
 """After a lost epoch: one that looks intact and is refused all the same must not keep a core busy."""
 
@@ -85,9 +87,12 @@ class Supervisor:
         self._seen: Seen | None = None
         self._leases: LeaseManager | None = None
         self._watched_timer: socket.socket | None = None
-        self._workers_made, self._untold = 0, True
+        self._workers_made = 0
+        self._untold, self._tell_at_ms, self._not_told = True, 0, ""
         self._stopped_at_ms: int | None = None
         self._kill_at_ms: int | None = None
+        self._workers_ended_ms: int | None = None
+        """When a supervisor that is to end had no worker any more, and some of them were still to be released."""
         self._drained = False
         self._anew: QueueAnew | None = None
 
@@ -100,6 +105,7 @@ class Supervisor:
             self._selector.register(signals.socket, selectors.EVENT_READ)
             while not self._done():
                 self._turn_round(signals)
+            self._tell_at_ms = 0
             self._tell()
         self._metrics.end()
         self._dead.remove()
@@ -109,8 +115,12 @@ class Supervisor:
     def _done(self) -> bool:
         if self._kill_at_ms is None or self._running():
             return False
-        overdue = self._clock.mono_ms() > self._kill_at_ms + self._settings.lease_ms
-        return self._leases is None or not self._leases.owes_release or overdue
+        if self._leases is None or not self._leases.owes_release:
+            return True
+        now_ms = self._clock.mono_ms()
+        if self._workers_ended_ms is None:
+            self._workers_ended_ms = now_ms
+        return now_ms > self._workers_ended_ms + self._settings.lease_ms  # from then on others take back what they held
 
     def _turn_round(self, signals: SignalSocket) -> None:
         now_ms = self._clock.mono_ms()
@@ -286,12 +296,16 @@ class Supervisor:
             each.send(signal.SIGTERM)  # it finishes its batch, then leaves
 
     def _tell(self) -> None:
-        if not self._untold:
+        now_ms = self._clock.mono_ms()
+        if not self._untold or now_ms < self._tell_at_ms:
             return
-        self._untold = False
+        self._untold, trouble = False, ""
         workers = [Process("worker", each.pid, each.name) for each in self._running()]
         for on_change in self._on_change:
             try:
                 on_change([Process("supervisor", os.getpid()), *workers])
             except OSError as error:  # the reader of a pipe has gone, or the disk is full: the fleet works on
-                log.warning(line("untold", reason=error))
+                self._untold, self._tell_at_ms, trouble = True, now_ms + TELL_AGAIN_MS, str(error)
+                if trouble != self._not_told:
+                    log.warning(line("untold", reason=error))
+        self._not_told = trouble

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 from collections.abc import Sequence
 
@@ -16,6 +18,7 @@ from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.supervisor import position, supervisor
 from oarlock.workers.supervisor.lease_manager import LeaseManager
+from oarlock.workers.supervisor.process_list import Process
 from oarlock.workers.supervisor.queue_anew import QueueAnew
 from tests.manual_clock import ManualClock
 
@@ -291,3 +294,39 @@ def test_a_supervisor_with_a_worker_to_start_waits_for_a_silent_redis_without_a_
         rounds += 1
         clock.advance(max(0, one._next_ms() - clock.mono_ms()))
         assert rounds < 20
+
+
+def test_the_list_of_processes_is_told_once_there_is_room_again(caplog: pytest.LogCaptureFixture) -> None:
+    clock, told, asked = ManualClock(), [], []
+    refusals = [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) for _ in range(3)]
+
+    def write(processes: Sequence[Process]) -> None:
+        asked.append(clock.mono_ms())
+        if refusals:
+            raise refusals.pop()
+        told.append([each.role for each in processes])
+
+    one = supervisor.Supervisor(Settings(), 1, lambda identity: 0, on_change=[write], clock=clock)
+    begun_ms = clock.mono_ms()
+    for _ in range(60):
+        one._tell()
+        clock.advance(100)
+    assert told == [["supervisor"]]
+    assert [ms - begun_ms for ms in asked] == [0, 1_000, 2_000, 3_000]
+    assert caplog.text.count("event=untold") == 1
+
+
+def test_a_supervisor_that_is_to_end_waits_no_longer_than_a_lease_for_a_silent_redis() -> None:
+    """From then on others take back what its workers held; Kubernetes kills it after 30 s."""
+    clock, broker = ManualClock(), ScriptedBroker()
+    one = supervisor.Supervisor(Settings(), 1, lambda identity: 0, clock=clock)
+    one._leases = LeaseManager(broker, ScriptedTimer(), Settings(), clock)
+    broker.silent = True
+    one._leases.release("w-1")
+    clock.advance(60_000)
+    one._stop()
+    assert not one._done()
+    clock.advance(Settings().lease_ms)
+    assert not one._done()
+    clock.advance(1)
+    assert one._done()
