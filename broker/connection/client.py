@@ -22,6 +22,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from oarlock.broker.connection.finders import Finder, SentinelFinder, SlotFinder
+from oarlock.broker.connection.named import driver
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from oarlock.broker.connection.run_guard import RunGuard
 from oarlock.broker.connection.server_connection import (
@@ -84,6 +85,7 @@ def connect_like(client: redis.Redis) -> redis.Redis:
             retry=no_retry(),
             retry_on_timeout=False,
             health_check_interval=0,
+            driver_info=driver(),
             **kept,
         )
     )
@@ -150,6 +152,7 @@ def pool_of(
         retry_on_timeout=False,
         health_check_interval=0,
         redis_connect_func=greeting(guard, finder),
+        driver_info=driver(),
         **way,
         **(tls.options() if url.tls else {}),
     )

@@ -19,7 +19,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
 from oarlock.broker import keys
-from oarlock.broker.connection.named import Named
+from oarlock.broker.connection.named import Named, driver
 from oarlock.broker.connection.redis_url import RedisUrl
 from oarlock.broker.connection.tls import NO_FILES, TlsFiles
 from oarlock.broker.connection.whereabouts import Place, Whereabouts, whereabouts
@@ -55,6 +55,7 @@ class Finder(ABC):
             "username": login[0],
             "password": login[1],
             "protocol": 2,
+            "driver_info": driver(),
             "retry": Retry(NoBackoff(), 0),
             **(tls.options() if url.tls else {}),
         }

@@ -11,9 +11,11 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from redis.connection import Connection
+from redis.driver_info import DriverInfo
 
 UNANSWERED_S, UNANSWERED_MAX_S = 5.0, 40.0
 """After a lookup that nobody answered, the next one of that name comes after this time, then after twice that."""
@@ -51,6 +53,14 @@ def resolve_briefly() -> None:
         pass
     finally:
         del os.environ["RES_OPTIONS"]
+
+
+@cache
+def driver() -> DriverInfo:
+    """What connections say of their library. redis-py reads a file for it, for each connection: a process that may open
+    no more files would end by that, though it only wants to connect again.
+    """
+    return DriverInfo()
 
 
 class Named(Connection):

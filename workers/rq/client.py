@@ -13,6 +13,7 @@ from redis.connection import UnixDomainSocketConnection
 from rq.connections import get_connection_kwargs
 
 from oarlock.broker.connection.client import KEEPALIVE, no_retry, pool_of
+from oarlock.broker.connection.named import driver
 from oarlock.broker.connection.redis_url import BadRedisUrl, Kind, RedisUrl, parse
 from oarlock.workers.process.settings import Settings
 
@@ -50,9 +51,9 @@ def with_our_options(client: redis.Redis) -> redis.Redis:
     pool = client.connection_pool
     if type(pool) is not redis.ConnectionPool:  # of a Sentinel: it knows best where to connect
         pool.disconnect()
-        pool.connection_kwargs |= _PATIENCE
+        pool.connection_kwargs |= _PATIENCE | {"driver_info": driver()}
         return client
-    options = get_connection_kwargs(client) | _OPTIONS | _PATIENCE
+    options = get_connection_kwargs(client) | _OPTIONS | _PATIENCE | {"driver_info": driver()}
     if not issubclass(pool.connection_class, UnixDomainSocketConnection):
         options |= KEEPALIVE
     return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import redis.utils
 
 from oarlock.broker.connection import named
 from oarlock.broker.connection.client import no_retry, pool_of
@@ -140,3 +142,21 @@ def test_what_an_operator_has_set_for_the_resolver_stays(monkeypatch: pytest.Mon
     monkeypatch.setenv("RES_OPTIONS", "timeout:9")
     resolve_briefly()
     assert os.environ["RES_OPTIONS"] == "timeout:9"
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://h:1/0", "unix:///s", "redis+sentinel://h:1/m/0", "redis+cluster://h:1/"], ids=lambda url: url[:12]
+)
+def test_a_connection_is_made_without_a_file(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a process may open no more, it has to wait, and not to end."""
+    named.driver()
+
+    def no_more() -> str:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(redis.utils, "get_lib_version", no_more)
+    pool = pool_of(parse(url), timeout_s=1.0, retry=no_retry())
+    pool.make_connection()
+    finder = pool.connection_kwargs.get("finder")
+    if finder is not None:
+        finder._class(host="h", port=1, **finder._options)
