@@ -64,6 +64,8 @@ class EpochCoordinator:
         self.phase = ""
         self.paused = False
         """Whether the epoch is open but the fleet is stopped: no turn begins."""
+        self.looks = 0
+        """At Redis, that were answered: not each step takes one."""
         self.bootstrap: Bootstrap | None = None
         """The attempt of this process, while it holds the Lease for it."""
         self._attempt: tuple[int, int] = 0, 0
@@ -180,7 +182,7 @@ class EpochCoordinator:
             self._read_due_ms = now_ms + (self._read_every_ms() if self.broker is not None else 0)
 
     def _decide(self, now_ms: int) -> None:
-        seen, lease = self._redis.look(), self._watch.lease
+        seen, lease = self._look(), self._watch.lease
         age_ms = self._clock.wall_ms() - lease.renewed_ms if lease is not None else 0
         view = View(lease, seen, self._watch.unchanged_ms(now_ms), self._watch.changed, age_ms)
         fleet, lease_ms, shards = self._settings.fleet_id, self._settings.lease_ms, self._settings.shards
@@ -225,8 +227,13 @@ class EpochCoordinator:
         self.phase = OPEN if self.paused else phase
         self._look_due_ms = now_ms + (LOOK_EVERY_MS if self.phase == OPEN else LOOK_DRAINING_MS)
 
-    def _look_again(self, now_ms: int) -> None:
+    def _look(self) -> Seen:
         seen = self._redis.look()
+        self.looks += 1
+        return seen
+
+    def _look_again(self, now_ms: int) -> None:
+        seen = self._look()
         if seen.intact and (seen.epoch, seen.run) == self._known:
             self._set_phase(seen.phase, now_ms)
             self._keep_pauses(now_ms)

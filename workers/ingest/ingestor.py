@@ -86,7 +86,8 @@ class Ingestor:
         self._listing_for = self._told_open = 0
         self._check_due_ms = self._publish_due_ms = self._status_due_ms = self._report_due_ms = 0
         self._pause_until_ms = self._tell_due_ms = 0
-        self._pause_ms = self._lists = 0
+        self._pause_ms = self._lists = self._looks = 0
+        self._refused = False
         self._deaf: set[str] = set()
 
     def round(self, now_ms: int) -> int:
@@ -113,15 +114,18 @@ class Ingestor:
             self._follow()
             return 0
         except (BrokerUnreachable, BrokerFull, RedisError) as error:  # such as a right that is missing: it may be given
-            if not self._pause_ms:
+            if not self._refused:
                 log.error(line("redis refuses", why=error))
+            self._refused, self._looks = True, self._coordinator.looks
             shortest_ms, longest_ms = UNREACHABLE_MS
             self._pause_ms = min(longest_ms, self._pause_ms * 2) or shortest_ms
             self._pause_until_ms = now_ms + self._pause_ms
             return self._pause_ms
-        if self._pause_ms:
+        self._pause_ms = 0
+        # In no epoch it asks Redis now and then only: while a slot moves, each second round would seem to be answered.
+        if self._refused and (self._broker is not None or self._coordinator.looks > self._looks):
+            self._refused = False
             log.info(line("redis answers"))
-            self._pause_ms = 0
         return due_ms
 
     def status(self, now_ms: int) -> Status:

@@ -827,6 +827,26 @@ def test_an_ingestor_without_a_right_says_so_once_and_goes_on_when_it_has_it(
     assert "no permissions to run the 'evalsha' command" in told[0]
 
 
+def test_in_no_epoch_a_redis_that_refuses_is_told_once(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """Most rounds do not ask it then, and so bring no refusal."""
+    process = opened.processes[0]
+    process.coordinator.suspect("the slot moves")
+
+    def refuse(after: bool) -> None:
+        raise redis.ConnectionError("ASK 13907 127.0.0.1:22615")
+
+    def told() -> list[int]:
+        return [sum(word in each.message for each in caplog.records) for word in ("redis refuses", "redis answers")]
+
+    with caplog.at_level(logging.INFO):
+        process.client.fault = refuse
+        opened.run_for(10_000)
+        assert told() == [1, 0]
+        process.client.fault = None
+        opened.run_for(2_000)
+        assert told() == [1, 1]
+
+
 def test_deafness_is_said_once_and_so_is_its_end(opened: Rig, caplog: pytest.LogCaptureFixture) -> None:
     process = opened.processes[0]
     for source in process.sources.values():
