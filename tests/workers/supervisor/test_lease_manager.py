@@ -17,7 +17,7 @@ from oarlock.workers.epoch.epoch_search import EpochSearch
 from oarlock.workers.process.child import NOT_STARTED_PAUSE_MS
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.supervisor import position, supervisor
-from oarlock.workers.supervisor.lease_manager import LeaseManager
+from oarlock.workers.supervisor.lease_manager import RETRY_MS, LeaseManager
 from oarlock.workers.supervisor.process_list import Process
 from oarlock.workers.supervisor.queue_anew import QueueAnew
 from tests.manual_clock import ManualClock
@@ -330,3 +330,18 @@ def test_a_supervisor_that_is_to_end_waits_no_longer_than_a_lease_for_a_silent_r
     assert not one._done()
     clock.advance(1)
     assert one._done()
+
+
+def test_a_supervisor_without_workers_keeps_no_core_busy_while_redis_refuses() -> None:
+    """Workers are due, and none is started before Redis answers: it comes round when Redis is asked again."""
+    clock, broker = ManualClock(), ScriptedBroker()
+    one = supervisor.Supervisor(Settings(), 1, lambda identity: 0, clock=clock)
+    one._leases = leases = LeaseManager(broker, ScriptedTimer(), Settings(), clock)
+    broker.silent = True
+    for _ in range(2):  # the timer is started in a round of its own
+        leases.run_due([])
+    assert one._next_ms() - clock.mono_ms() == RETRY_MS
+    broker.silent = False
+    clock.advance(RETRY_MS)
+    leases.run_due([])
+    assert one._next_ms() <= clock.mono_ms(), "now one is started at once"
