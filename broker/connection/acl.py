@@ -12,14 +12,15 @@ from collections.abc import Mapping
 
 _DATA = "+@read +@write +@connection +@transaction"
 _NO_HARM = "-@dangerous -@scripting"  # FLUSHALL, KEYS, CONFIG, ...; EVAL, FUNCTION, FCALL
-_CLIENT = "+client|setname +client|getname +client|id +client|list +client|info"
-_LOOK = f"+time +info +cluster|slots {_CLIENT}"
+_LOOK = "+time +info +cluster|slots"
 """INFO tells which life of the data it is, CLUSTER SLOTS which node has them."""
+_OWN_ADDRESS = "+client|setname +client|list"
+"""RQ's worker finds its own address in the list, by the name that it gives to its connection."""
 
 USERS: Mapping[str, str] = {
-    "ingestor": f"~oarlock:* resetchannels -@all {_DATA} {_NO_HARM} +evalsha +script|load +script|exists {_LOOK}",
-    "worker": f"~oarlock:* ~rq:* resetchannels &rq:* -@all {_DATA} +@pubsub {_NO_HARM} +evalsha {_LOOK}",
-    "metrics": f"~oarlock:* ~rq:* resetchannels -@all +@read +@connection -@dangerous +memory|usage {_LOOK}",
+    "ingestor": f"~oarlock:* resetchannels -@all {_DATA} {_NO_HARM} +evalsha +script|load {_LOOK}",
+    "worker": f"~oarlock:* ~rq:* resetchannels &rq:* -@all {_DATA} +@pubsub {_NO_HARM} +evalsha {_LOOK} {_OWN_ADDRESS}",
+    "metrics": f"~oarlock:* ~rq:* resetchannels -@all +@read +@connection -@dangerous {_LOOK}",
     "admin": "~* &* +@all",
 }
 """User -> rules after its password.

@@ -27,6 +27,7 @@ FORBIDDEN: dict[tuple[object, ...], tuple[str, ...]] = {
     ("FCALL", "f", 0): ALL,
     ("FUNCTION", "LOAD", "x"): ALL,
     ("SCRIPT", "LOAD", "return 1"): ("worker", "metrics", "replica", "sentinel"),
+    ("SCRIPT", "EXISTS", "0" * 40): ALL,
     ("SCRIPT", "FLUSH"): ALL,
     ("FLUSHALL",): ALL,
     ("FLUSHDB",): ALL,
@@ -45,6 +46,7 @@ FORBIDDEN: dict[tuple[object, ...], tuple[str, ...]] = {
     ("REPLICAOF", "NO", "ONE"): ("ingestor", "worker", "metrics", "replica"),
     ("CLUSTER", "NODES"): ALL,
     ("CLUSTER", "FAILOVER"): ALL,
+    ("CLIENT", "LIST"): ("ingestor", "metrics", "replica", "sentinel"),
     ("CLIENT", "KILL", "TYPE", "normal"): ("ingestor", "worker", "metrics", "replica"),
     ("MIGRATE", "127.0.0.1", 1, "oarlock:x", 0, 100): ALL,
     ("RESTORE", "oarlock:x", 0, "x"): ALL,
@@ -93,6 +95,8 @@ def test_what_each_needs_works(server: RealServer) -> None:
         assert epoch.current(user).intact
         fitness.check_for_data(user, parse(server.url("metrics")))
     assert Inspector(metrics, 1).queues() == ["replicaset"]
+    worker.client_setname("w")
+    assert "w" in {each["name"] for each in worker.client_list()}, "RQ's worker finds its address there"
     worker.sadd("rq:workers", "x")
     worker.publish("rq:pubsub:x", "y")
 
