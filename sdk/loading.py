@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import os
 import re
 import sys
 import traceback
@@ -48,7 +49,7 @@ def load(what: str | Path) -> list[Definition]:
 
 def is_file(what: str) -> bool:
     """Whether a file is meant, not a dotted module."""
-    return what.endswith(".py") or "/" in what or Path(what).exists()
+    return what.endswith(".py") or "/" in what or os.path.exists(what)
 
 
 def fleet_of(what: str | Path) -> str:
@@ -86,9 +87,13 @@ def _file_of(module: ModuleType) -> Path | None:
 
 def _from_file(text: str) -> ModuleType:
     path = Path(text).absolute()
-    if path.is_dir():
+    try:
+        is_folder, is_there = path.is_dir(), path.is_file()
+    except OSError as error:  # it lies in a folder that may not be looked into
+        raise BadDefinition(f"{text}: {error.strerror}; give a file that can be read") from None
+    if is_folder:
         raise BadDefinition(f"{text}: is a folder; give a file of it, or its module by its dotted name")
-    if not path.is_file():
+    if not is_there:
         raise BadDefinition(f"{text}: no such file; give one with your controllers, or the dotted name of a module")
     _load_library(path)
     _find_in(path.parent)

@@ -26,7 +26,11 @@ def found_up() -> StateDir | None:
 def named_or_found(state_dir: Path | None) -> StateDir:
     """The given directory, or that of the running `oarlock up`. Raises InputProblem, NotDone."""
     if state_dir is not None:
-        if not state_dir.is_dir():
+        try:
+            found = state_dir.is_dir()
+        except OSError as error:  # it lies in a folder that may not be looked into
+            raise InputProblem(f"--state-dir {state_dir}: {error.strerror}; give one that you may read") from None
+        if not found:
             raise InputProblem(f"--state-dir {state_dir}: no such directory; give that of an `oarlock up`")
         return StateDir(state_dir)
     state = found_up()

@@ -103,7 +103,7 @@ def _names(entries: Mapping[str, Entry]) -> str:
 
 def read(paths: Sequence[Path], *, all_must_exist: bool) -> Kubeconfig:
     """Read and merge. Raises ConfigError: no file at all, unreadable, not YAML, wrong shape."""
-    present = [path for path in paths if all_must_exist or path.exists()]
+    present = [path for path in paths if all_must_exist or not _absent(path)]
     if not present:
         tried = ", ".join(str(path) for path in paths)
         raise ConfigError(f"no kubeconfig found at {tried}; give one with --kubeconfig or KUBECONFIG")
@@ -122,6 +122,14 @@ def read(paths: Sequence[Path], *, all_must_exist: bool) -> Kubeconfig:
                 into.setdefault(entry.name, entry)
         current = current or Entry("the file", document, path).text("current-context")
     return Kubeconfig(tuple(present), clusters, users, contexts, current)
+
+
+def _absent(path: Path) -> bool:
+    """No, where it may not be looked at: whoever reads it then says why."""
+    try:
+        return not path.exists()
+    except OSError:
+        return False
 
 
 def _parse(path: Path) -> dict[str, Any]:

