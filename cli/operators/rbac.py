@@ -40,8 +40,9 @@ def rbac(
     """Print the least rights of the controllers in FILE or MODULE: two service accounts, their roles and bindings, and
     before them the namespace of the accounts.
 
-    They follow from what the controllers declare: their kind, children=, watches=. The ingestor only reads. The worker
-    reads nothing but single objects, and writes children, the status of its own objects, and events.
+    They follow from what the controllers declare: their kind, children=, watches=. The ingestor reads, and writes
+    nothing but its Lease and events. The worker reads nothing but single objects, and writes children, the status of
+    its own objects, and events.
 
     `kubectl delete -f` of all this deletes the namespace with all that is in it: use --no-create-namespace there.
     """
