@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import Result
 
 from oarlock.cli.plan.admission import pod_admission
@@ -52,6 +54,24 @@ def test_what_is_created(rig: Rig) -> None:
         ("list", "replicasets"),
     ]
     assert rig.cluster.list("deployments") == []
+
+
+def test_the_role_that_is_told_is_what_is_asked_for(rig: Rig) -> None:
+    since = len(rig.asked())
+    made = [owner(kind) for kind in ("Deployment", "ReplicaSet", "ReplicationController", "DaemonSet")]
+    facts(rig, *made)
+    for obj in made:
+        rig.cluster.create(obj)
+    facts(rig, *({**obj, "spec": {**obj["spec"], "minReadySeconds": 1}} for obj in made))
+    calls = [each for each in rig.asked(since) if each["userAgent"].endswith("(plan)")]
+    told = re.search(r"\n    rules:\n(?: {6}.*\n)+", (ROOT / "docs/plan.md").read_text())
+    assert told is not None
+    assert {(each["verb"], each["objectRef"].get("apiGroup", ""), each["objectRef"]["resource"]) for each in calls} == {
+        (verb, rule["apiGroups"][0], resource)
+        for rule in yaml.safe_load(told[0])["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
 
 
 def test_nothing_would_happen(rig: Rig) -> None:
