@@ -16,10 +16,11 @@ from oarlock.cli.look.view import Where, looking, verbose_option, where_options
 from oarlock.cli.problems import InputProblem, say
 from oarlock.cli.top.fleet import Fleet
 from oarlock.cli.top.sources import metrics_addresses, metrics_option, rq_client, which_addresses
-from oarlock.workers.metrics.serving.bind_address import BadBindAddress, listen, url
+from oarlock.workers.metrics.serving.bind_address import REMEDY, BadBindAddress, listen, url
 
 TOKEN_VARIABLE = "OARLOCK_BOARD_TOKEN"  # noqa: S105 - its name
 STOP_WITHIN_S = 1.0
+BIND_REMEDY = "give HOST:PORT that is free, such as 127.0.0.1:8088, or :8088 for all addresses"
 
 
 @click.command(
@@ -68,17 +69,18 @@ def board(
     page asks for it and shows nothing without it.
     """
     given = metrics_addresses(metrics_urls)
-    prefix, token = _prefix(path_prefix), _token(token_file, write)
+    prefix, token, names = _prefix(path_prefix), _token(token_file, write), _names(hosts)
     try:
         listening = listen(bind)
     except BadBindAddress as error:
-        raise InputProblem(str(error).replace("--metrics-bind-address", "--bind")) from None
+        told = str(error).replace("--metrics-bind-address", "--bind")
+        raise InputProblem(f"{told.removesuffix(REMEDY)}{BIND_REMEDY}") from None
     if not listening:
-        raise InputProblem(f"--bind {bind!r} is no address; give HOST:PORT, such as 127.0.0.1:8088")
+        raise InputProblem(f"--bind {bind!r} is no address; {BIND_REMEDY}")
     with looking(where, only_read=not write, needs_epoch=False) as views:
         fleet = Fleet(views, rq_client(views), which_addresses(given, where))
         options = Options(prefix, interval_s, write)
-        app = Board(fleet, Access(hosts, token), options).app()
+        app = Board(fleet, Access(names, token), options).app()
         _serve(app, listening[0], f"{url(listening[0])}{prefix}/")
 
 
@@ -93,6 +95,14 @@ def _prefix(text: str) -> str:
     if prefix and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", prefix):
         raise InputProblem(f"--path-prefix {text!r} is no path; write /oarlock, of letters, digits and . _ ~ -")
     return prefix
+
+
+def _names(hosts: tuple[str, ...]) -> list[str]:
+    """As browsers send them, without the dot at the end. Raises InputProblem for what no browser sends as a name."""
+    for host in hosts:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?", host):
+            raise InputProblem(f"--host {host!r} is no name; write board.example, without scheme, port and path")
+    return [host.rstrip(".") for host in hosts]
 
 
 def _token(file: Path | None, write: bool) -> str:
