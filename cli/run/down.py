@@ -23,7 +23,9 @@ LOOK_EVERY_S = 0.02
     "--timeout", "timeout_s", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds."
 )
 def down(state_dir: Path | None, timeout_s: float) -> None:
-    """Stop an `oarlock up` and wait until all its processes are gone. Does nothing if none runs."""
+    """Stop an `oarlock up` and wait until all its processes are gone. Where none runs in the --state-dir
+    it does nothing.
+    """
     state = named_or_found(state_dir)
     pid = state.owner_pid()
     processes = state.read_processes()
