@@ -34,7 +34,7 @@ def made_acl(into: Path, passwords: dict[str, str]) -> subprocess.CompletedProce
     command = [sys.executable, str(script), str(into)]
     return subprocess.run(
         command,
-        env={"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), **environment},
+        env={"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT / "src"), **environment},
         capture_output=True,
         text=True,
         timeout=60,

@@ -127,9 +127,9 @@ def test_a_requeue_needs_a_user_that_may_write_and_is_in_the_audit(server: Embed
         (("--host", "board.example:8088"), "--host 'board.example:8088' is no name; write board.example, without"),
         (("--host", "https://board.example"), "--host 'https://board.example' is no name; write board.example"),
         (("--host", ""), "--host '' is no name; write board.example"),
-        (("--host", "board.example."), "no Redis answers at 127.0.0.1:1"),
+        (("--host", "board.example.", "--bind", "127.0.0.1:0"), "no Redis answers at 127.0.0.1:1"),
         (("--metrics", "ftp://x"), "--metrics: 'x' is no such address"),
-        ((), "no Redis answers at 127.0.0.1:1"),
+        (("--bind", "127.0.0.1:0"), "no Redis answers at 127.0.0.1:1"),
     ],
 )
 def test_bad_input_is_one_line(arguments: tuple[str, ...], problem: str) -> None:
