@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,7 @@ from oarlock.cli.options.options import (
     verbose_option,
     with_shards,
 )
-from oarlock.cli.options.redis_options import open_redis, redis_option, redis_source
+from oarlock.cli.options.redis_options import Source, open_redis, redis_option, redis_source
 from oarlock.cli.options.setting_options import (
     as_given,
     given,
@@ -32,6 +33,7 @@ from oarlock.cli.options.setting_options import (
     settings_in_force,
 )
 from oarlock.cli.options.unknown_variables import unknown_variables
+from oarlock.cli.options.which_up import up_of
 from oarlock.cli.problems import InputProblem, say
 from oarlock.workers.metrics.serving import bind_address
 from oarlock.workers.process.kinds import enabled_queues, queues_by_worker, useful_workers
@@ -111,14 +113,14 @@ def prepare(
     files = {name: file for name, file in files.items() if file}
     settings = replace(settings_in_force(environment), **files)
     queues, useful = _served_queues(settings, workers)
+    source = redis_source(redis_url, None)
+    settings = replace(settings, redis_url=source.url, kubeconfig=_kubeconfig(settings.kubeconfig, source))
     check_kubeconfig(settings.kubeconfig)
     try:
         if settings.signing_key_file:
             load_keyring(settings.signing_key_file)
     except BadKeyFile as error:
         raise InputProblem(str(error)) from None
-    source = redis_source(redis_url, None)
-    settings = replace(settings, redis_url=source.url)
     open_redis(source, for_data=True).close()
     if workers:
         _check_rq_url(settings)
@@ -136,6 +138,26 @@ def prepare(
         say([f"{useful} of {workers} workers start: concurrency= of the controllers keeps no more of them busy"])
     logs.set_up(verbose, log_format)
     return Prepared(settings, queues, useful, listening)
+
+
+def _kubeconfig(given: str, source: Source) -> str:
+    """Which is used. With the Redis of an `oarlock up` that was found it has to be that of its cluster: the pods that
+    another cluster's fleet wants would be made in this one.
+
+    Raises InputProblem.
+    """
+    if source.up is None:
+        return given
+    named = [given] if given else [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    if not named:
+        return str(source.up.kubeconfig)
+    its = up_of(named)
+    if its is None or its.root != source.up.root:
+        raise InputProblem(
+            f"{os.pathsep.join(named)} is not of the {source.found}, which was found for want of --redis: give --redis,"
+            f" or --kubeconfig {source.up.kubeconfig}"
+        )
+    return given
 
 
 def check_values(settings: Settings) -> None:

@@ -77,6 +77,8 @@ class Source:
     """The number of shards of the `oarlock up` that runs on it."""
     found: str = ""
     """What was found, if nothing was named: "`oarlock up` in DIR" or "Redis at HOST:PORT"."""
+    up: StateDir | None = None
+    """The `oarlock up` that was found."""
 
     @property
     def from_user(self) -> bool:
@@ -113,7 +115,7 @@ def redis_source(redis_url: str | None, state_dir: Path | None, *, only_read: bo
         place = parse(DEFAULT_REDIS_URL).place
         return Source(DEFAULT_REDIS_URL, "", found=f"Redis at {place}")
     try:
-        return replace(_source_of(state, state.root, only_read), found=f"`oarlock up` in {state.root}")
+        return replace(_source_of(state, state.root, only_read), found=f"`oarlock up` in {state.root}", up=state)
     except StateDirUnusable:
         raise InputProblem(f"the `oarlock up` in {state.root} is still starting; ask again") from None
 

@@ -89,8 +89,6 @@ def operator(
     from oarlock.workers.supervisor.worker_command import run_fleet  # noqa: PLC0415
 
     up = found_up() if given["redis_url"] is None and given["kubeconfig"] is None else None
-    if up is not None and "KUBECONFIG" not in os.environ:
-        given["kubeconfig"] = str(up.kubeconfig)
     ready = prepare(workers=workers, processes=2, **given)
     _make_sure_of_kinds(what, ready, crds, install=install_crds)
     settings = replace(ready.settings, alongside_upstream=True)  # upstream's manager has no controllers of these kinds

@@ -108,18 +108,34 @@ current-context: here
 def test_a_process_says_for_which_it_works(
     servers: list[str], start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, program: ModuleType
 ) -> None:
-    """Without --redis a worker or an ingestor joins the fleet of the `oarlock up` that runs, and names it."""
-    used: list[str] = []
+    """Without --redis a worker or an ingestor joins the fleet of the `oarlock up` that runs, in its cluster, and names
+    it. It takes no other cluster's kubeconfig.
+    """
+    used: list[tuple[str, str]] = []
     name = "run_fleet" if program is worker_command else "run_ingestor"
-    monkeypatch.setattr(program, name, lambda settings, *_, **__: used.append(settings.redis_url) or 0)
+    monkeypatch.setattr(
+        program, name, lambda settings, *_, **__: used.append((settings.redis_url, settings.kubeconfig)) or 0
+    )
     monkeypatch.setattr(logs, "set_up", lambda *_: None)
-    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
-    words = [command, "--kubeconfig", str(tmp_path / "kubeconfig")]
+    theirs = tmp_path / "kubeconfig"
+    theirs.write_text(KUBECONFIG)
     given = start(servers[1], tmp_path / "given")
-    found, named = call(*words), call(*words, "--redis", servers[0])
-    assert problems(found) == [f"oarlock: working with the `oarlock up` in {given.root}; --redis names another"]
-    assert problems(named) == []
-    assert used == [servers[1], servers[0]]
+    given.kubeconfig.write_text(KUBECONFIG)
+    told = f"oarlock: working with the `oarlock up` in {given.root}; --redis names another"
+    of_its_own: tuple[tuple[str, ...], ...] = ((), ("--kubeconfig", str(given.kubeconfig)))
+    for words in of_its_own:
+        assert problems(call(command, *words)) == [told]
+    assert problems(call(command, env={"KUBECONFIG": str(given.kubeconfig)})) == [told]
+    assert problems(call(command, "--kubeconfig", str(theirs), "--redis", servers[0])) == []
+    its = str(given.kubeconfig)
+    assert used == [(servers[1], its), (servers[1], its), (servers[1], ""), (servers[0], str(theirs))]
+    for mixed in (call(command, "--kubeconfig", str(theirs)), call(command, env={"KUBECONFIG": str(theirs)})):
+        assert mixed.exit_code == 2
+        assert problems(mixed) == [
+            f"oarlock: {theirs} is not of the `oarlock up` in {given.root}, which was found for want of --redis: give"
+            f" --redis, or --kubeconfig {its}"
+        ]
+    assert len(used) == 4, "nothing was started"
 
 
 def test_of_two_none_is_asked_silently(servers: list[str], start: Start, tmp_path: Path) -> None:
