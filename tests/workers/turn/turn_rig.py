@@ -71,6 +71,7 @@ class RigApi:
     probes: int = 0
     told: list[tuple[str, str, Event]] = field(default_factory=list)
     closed: bool = False
+    is_proven: bool = True
 
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         self.sends.append((writes, deadline_ms, prepaid))

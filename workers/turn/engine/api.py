@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from typing import Any
 
 from oarlock.cluster.access.config import ClusterConfig
 from oarlock.cluster.answer import PAST_DEADLINE, Answer
@@ -19,6 +20,7 @@ from oarlock.cluster.event_correlator import Note, ObjectRef
 from oarlock.cluster.events import EventRecorder
 from oarlock.cluster.forbidden import OnForbidden, log_missing
 from oarlock.cluster.http.flight import RequestObserver
+from oarlock.cluster.resources import Resource
 from oarlock.controllers.flavour import Flavour
 from oarlock.controllers.ownership.claim import Claimer
 from oarlock.controllers.pods.events import Event
@@ -28,6 +30,7 @@ from oarlock.workers.process.io_loop import IoLoop
 from oarlock.workers.process.kinds import cluster_resource
 from oarlock.workers.process.settings import Settings
 from oarlock.workers.tracing.tracer import current_turn
+from oarlock.workers.turn.engine.cluster_proof import ClusterProof
 from oarlock.workers.turn.engine.read_api import ReadApi
 from oarlock.workers.turn.steps import Grant, Write
 
@@ -57,6 +60,7 @@ class KubeApi(ReadApi):
     ) -> None:
         self._clock_ns = clock_ns
         self._make_budget, self._budget = budget, None
+        self._proof = ClusterProof()
         self._writing, self._wrote_s = 0, -math.inf
         """Sends under way, and when the last one ended. The I/O thread's."""
         self._host = socket.gethostname()
@@ -93,6 +97,28 @@ class KubeApi(ReadApi):
     def send(self, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool) -> Future[list[Answer]]:
         """Send all at the same time, none after the deadline (CLOCK_BOOTTIME). Cancelling cuts requests off."""
         return self.io.submit(self._send(writes, {"deadline_s": deadline_ms / 1000, "prepaid": prepaid}))
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether this is known to be the cluster whose objects are in Redis. Until then: ``send_first``."""
+        return self._proof.given
+
+    def probe(self) -> bool:
+        """Whether the server answers at all, and there is a chance that an owner is found there."""
+        return not self._proof.pauses and super().probe()
+
+    def send_first(
+        self, owner: Any, resource: str, writes: tuple[Write, ...], deadline_ms: int, prepaid: bool
+    ) -> Future[list[Answer]]:
+        """As ``send``, if the owner of the cache is in this cluster; else the answers say that nothing was sent."""
+        options: WriteOptions = {"deadline_s": deadline_ms / 1000, "prepaid": prepaid}
+        return self.io.submit(self._send_first(owner, cluster_resource(WATCHED[resource]), writes, options))
+
+    async def _send_first(
+        self, owner: Any, resource: Resource, writes: tuple[Write, ...], options: WriteOptions
+    ) -> list[Answer]:
+        refusal = await self._proof.refusal(self._client, resource, owner)
+        return [refusal] * len(writes) if refusal is not None else await self._send(writes, options)
 
     async def _send(self, writes: tuple[Write, ...], options: WriteOptions) -> list[Answer]:
         self._writing += 1

@@ -58,6 +58,9 @@ class Engine(TurnEngine):
                     self._redeem(running, len(step.writes))
                 if running.deadline_ms - self._clock.mono_ms() < self._settings.lease_ms // 2:
                     self._announce(running, "", ())  # still ours? then the lease starts anew
+                if not self._api.is_proven:
+                    owner, resource = _owner_of(running)
+                    return self._api.send_first(owner, resource, step.writes, running.deadline_ms, step.prepaid)
                 return self._api.send(step.writes, running.deadline_ms, step.prepaid)
 
     def may_go_on(self) -> bool:
@@ -85,9 +88,7 @@ class Engine(TurnEngine):
             self._redeem(running)
         claim, events = running.claim, running.outcome.events
         if events and claim.owner is not None:
-            controller = CONTROLLERS[claim.queue]
-            owner = WATCHED[controller.resource].decode(claim.owner.blob)
-            self._api.tell(owner, claim.owner.rv, controller.flavour, events)
+            self._api.tell(_owner_of(running)[0], claim.owner.rv, CONTROLLERS[claim.queue].flavour, events)
 
     def _begin_batch(self) -> None:
         self._window = self._new_window()
@@ -117,6 +118,13 @@ class Engine(TurnEngine):
         taken = self._broker.announce(running.claim, owner_uid, entries, lease_ms=settings.lease_ms)
         running.deadline_ms = asked_ms + settings.lease_ms - settings.send_margin_ms
         return taken
+
+
+def _owner_of(running: RunningTurn) -> tuple[Any, str]:
+    """The owner that the turn is over, as it was claimed, and its resource."""
+    resource, owner = CONTROLLERS[running.claim.queue].resource, running.claim.owner
+    assert owner is not None, "a turn without an owner has nothing to write or tell"
+    return WATCHED[resource].decode(owner.blob), resource
 
 
 def _of_a_gateway(answer: Answer) -> bool:

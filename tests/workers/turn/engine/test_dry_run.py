@@ -134,7 +134,7 @@ def test_what_only_reads_has_no_method_that_writes(reads: type, writes: type) ->
         name for name, _ in inspect.getmembers(reads, callable)
     }
     known = {"create", "put", "patch", "apply", "delete", "_write", "send", "_send", "_sent", "tell", "_busy"}
-    known |= {"promise", "_promise", "redeem"}
+    known |= {"send_first", "_send_first", "promise", "_promise", "redeem"}
     assert added
     assert added <= known
     source = inspect.getsource(inspect.getmodule(reads) or reads)
