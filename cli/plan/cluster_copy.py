@@ -148,6 +148,8 @@ class CopyApi:
     writes of a step; ``told`` is shown the events of a turn.
     """
 
+    is_proven = True
+
     def __init__(
         self,
         copy: ClusterCopy,
