@@ -8,10 +8,11 @@ from concurrent.futures import Future
 import pytest
 from msgspec.structs import replace
 
-from oarlock.cluster.answer import NOT_SENT, Answer
+from oarlock.cluster.answer import NOT_SENT, PAST_DEADLINE, Answer
 from oarlock.cluster.outcome import Outcome, of_create
 from oarlock.controllers.objects.model import ReplicaSet
 from oarlock.sandbox.apiserver.http.faults import Action, Fault
+from oarlock.workers.process.clock import SystemClock
 from oarlock.workers.turn.engine.api import KubeApi
 from oarlock.workers.turn.engine.cluster_proof import PAUSE_S, TOLD_AT, ClusterProof
 from oarlock.workers.turn.steps import Write
@@ -65,6 +66,17 @@ def test_a_server_that_does_not_say_is_no_proof(server: Server, api: KubeApi) ->
     assert first(api, owner) is Outcome.NOT_SENT
     assert server.objects("Pod") == {}
     assert first(api, owner) is Outcome.DONE
+
+
+def test_the_deadline_counts_after_the_proof(server: Server, api: KubeApi) -> None:
+    """However long the look for the owner takes: the lease may have ended meanwhile."""
+    _, owner = server.owner()
+    server.inject(Fault(Action.DELAY_BEFORE, verbs=("get",), count_max=1, delay_ms=(400, 400)))
+    deadline_ms = SystemClock().mono_ms() + 200
+    (answer,) = api.send_first(owner, "replicasets", tuple(creates(owner, 1)), deadline_ms, True).result(10)
+    assert answer == PAST_DEADLINE
+    assert api.is_proven
+    assert server.objects("Pod") == {}
 
 
 class Doubtful(RigApi):
